@@ -196,7 +196,7 @@ export class ActiveDownload {
     this.#rejectHead(error as Error);
   }
 
-  /** The record of a settled run; waits a while for what is still closing. */
+  /** The record of a settled download; waits a while for what is still closing. */
   async record(reporting: Reporting): Promise<DownloadRecord> {
     await this.#closed();
     const result = this.#result ?? { kind: "aborted" };

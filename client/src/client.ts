@@ -83,7 +83,7 @@ export class ProxyClient {
   readonly #noTransport: NetworkMemory<true>;
   readonly #slots = new Slots(() => this.#settings.requestsOpenMax);
   readonly #board = new LiveBoard();
-  readonly #runs = new Map<ActiveDownload, Promise<DownloadRecord>>();
+  readonly #downloads = new Map<ActiveDownload, Promise<DownloadRecord>>();
   #closed = false;
 
   constructor(options: ProxyClientOptions) {
@@ -136,18 +136,23 @@ export class ProxyClient {
     const board = this.#board;
     const inPieces = (): Hasher => this.#engine.createHasher();
     const hasher = this.#reportRecords ? (platform.createHasher?.(inPieces) ?? inPieces()) : NO_HASHER;
-    const run = new ActiveDownload({ request, platform, settings, hasher, board });
+    const download = new ActiveDownload({ request, platform, settings, hasher, board });
     const { signal } = options;
-    const onAbort = (): void => run.abort(signal?.reason);
+    const onAbort = (): void => download.abort(signal?.reason);
     if (signal?.aborted) onAbort();
     signal?.addEventListener("abort", onAbort);
     board.downloads++;
-    const record = this.#execute(run, options).finally(() => {
+    const record = this.#execute(download, options).finally(() => {
       signal?.removeEventListener("abort", onAbort);
-      this.#runs.delete(run);
+      this.#downloads.delete(download);
     });
-    this.#runs.set(run, record);
-    return { head: run.headPromise, body: run.sink.stream, record, abort: (reason) => run.abort(reason) };
+    this.#downloads.set(download, record);
+    return {
+      head: download.headPromise,
+      body: download.sink.stream,
+      record,
+      abort: (reason) => download.abort(reason),
+    };
   }
 
   /** Totals so far, a copy. */
@@ -192,8 +197,8 @@ export class ProxyClient {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    const records = [...this.#runs.values()];
-    for (const run of this.#runs.keys()) run.abort("The client was closed.");
+    const records = [...this.#downloads.values()];
+    for (const download of this.#downloads.keys()) download.abort("The client was closed.");
     await Promise.all(records);
     await this.#reporter.close(REPORT_CLOSE_MS);
     this.#sessions.close();
@@ -216,15 +221,20 @@ export class ProxyClient {
   /**
    * What the caller left open is Origo's to say; a download that is direct by the caller's word does not wait for it.
    */
-  async #configure(run: ActiveDownload, given: GetOptions): Promise<void> {
+  async #configure(download: ActiveDownload, given: GetOptions): Promise<void> {
     if (given.mode !== "direct") await this.#directory.ready();
     const own = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as GetOptions;
     const names = new Set([...Object.keys(own), ...Object.keys(this.#givenSettings)]);
-    const { options, settings: drawn, configVersion, experiments } = this.#remote.draw(this.#clientId, run.id, names);
+    const {
+      options,
+      settings: drawn,
+      configVersion,
+      experiments,
+    } = this.#remote.draw(this.#clientId, download.id, names);
     const settings = withPatience({ ...this.#settings, ...drawn, ...this.#givenSettings }, given.patienceMs);
-    const traced = this.#reportRecords && 1000 * unitOf(`trace ${run.id}`) < settings.tracePerMille;
-    run.goBy({
-      request: parseRequest(run.request.url, { ...options, ...own }),
+    const traced = this.#reportRecords && 1000 * unitOf(`trace ${download.id}`) < settings.tracePerMille;
+    download.goBy({
+      request: parseRequest(download.request.url, { ...options, ...own }),
       settings,
       configVersion,
       experiments,
@@ -232,46 +242,50 @@ export class ProxyClient {
     });
   }
 
-  async #execute(run: ActiveDownload, given: GetOptions): Promise<DownloadRecord> {
+  async #execute(download: ActiveDownload, given: GetOptions): Promise<DownloadRecord> {
     try {
-      await this.#configure(run, given);
-      run.settle(await this.#attempt(run));
+      await this.#configure(download, given);
+      download.settle(await this.#attempt(download));
     } catch (error) {
-      run.settle({ kind: "failed", rejection: { kind: "internal", message: messageOf(error) } });
+      download.settle({ kind: "failed", rejection: { kind: "internal", message: messageOf(error) } });
     }
-    const record = await run.record(this.#reporting);
+    const record = await download.record(this.#reporting);
     if (record.outcome === "failed" && record.error)
-      this.reportError(record.error.kind, record.error.message, run.request.url);
+      this.reportError(record.error.kind, record.error.message, download.request.url);
     if (this.#reportRecords) this.#reporter.record(record);
-    const trace = run.trace();
+    const trace = download.trace();
     if (trace) this.#reporter.trace(trace);
     return record;
   }
 
-  async #attempt(run: ActiveDownload): Promise<ModeResult> {
-    const { mode, connections } = run.request;
-    if (run.signal.aborted) return { kind: "aborted" };
-    if (mode === "direct") return direct(run);
+  async #attempt(download: ActiveDownload): Promise<ModeResult> {
+    const { mode, connections } = download.request;
+    if (download.signal.aborted) return { kind: "aborted" };
+    if (mode === "direct") return direct(download);
     const picked = await this.#directory.pick(connections);
-    if (run.signal.aborted) return { kind: "aborted" };
-    if ("rejection" in picked) return this.#fallBack(run, picked.rejection);
-    run.token = this.#directory.token;
-    run.useProxies(picked.proxies);
-    const result = await this.#throughProxies(run, picked.proxies);
-    if (run.signal.aborted) return { kind: "aborted" };
-    return result.kind === "failed" ? this.#fallBack(run, result.rejection) : result;
+    if (download.signal.aborted) return { kind: "aborted" };
+    if ("rejection" in picked) return this.#fallBack(download, picked.rejection);
+    download.token = this.#directory.token;
+    download.useProxies(picked.proxies);
+    const result = await this.#throughProxies(download, picked.proxies);
+    if (download.signal.aborted) return { kind: "aborted" };
+    return result.kind === "failed" ? this.#fallBack(download, result.rejection) : result;
   }
 
-  #throughProxies(run: ActiveDownload, proxies: readonly ProxyInfo[]): Promise<ModeResult> {
+  #throughProxies(download: ActiveDownload, proxies: readonly ProxyInfo[]): Promise<ModeResult> {
     const onProxyFailed = (proxy: ProxyInfo, rejection: Rejection): void =>
-      this.#noteProxyFailed(proxy, rejection, run);
-    if (run.request.mode === "parallel-http") return parallelHttp(run, proxies, onProxyFailed);
-    if (run.request.mode === "split-http") return splitHttp(run, proxies, onProxyFailed);
-    return this.#overDatagrams(run, proxies, onProxyFailed);
+      this.#noteProxyFailed(proxy, rejection, download);
+    if (download.request.mode === "parallel-http") return parallelHttp(download, proxies, onProxyFailed);
+    if (download.request.mode === "split-http") return splitHttp(download, proxies, onProxyFailed);
+    return this.#overDatagrams(download, proxies, onProxyFailed);
   }
 
   /** Over sessions or, where no datagram gets through, over HTTP through the same proxies; the record says so. */
-  async #overDatagrams(run: ActiveDownload, proxies: readonly ProxyInfo[], onProxyFailed: ProxyFailure): Promise<ModeResult> {
+  async #overDatagrams(
+    download: ActiveDownload,
+    proxies: readonly ProxyInfo[],
+    onProxyFailed: ProxyFailure,
+  ): Promise<ModeResult> {
     const engine = this.#engine;
     const sessions = this.#sessions;
     const slots = this.#slots;
@@ -279,8 +293,8 @@ export class ProxyClient {
     const platform = this.#platform;
     const directory = this.#directory;
     const hasSession = proxies.some(({ id }) => sessions.stateOf(id) === "open");
-    const isKnown = run.request.allowFallback !== false && !hasSession && this.#isWithoutTransport;
-    if (isKnown) void this.warm(run.request.connections);
+    const isKnown = download.request.allowFallback !== false && !hasSession && this.#isWithoutTransport;
+    if (isKnown) void this.warm(download.request.connections);
     const onProxyBack = ({ id }: ProxyInfo): void => directory.forgive(id);
     const known: Rejection = {
       kind: "noTransport",
@@ -288,30 +302,30 @@ export class ProxyClient {
     };
     const result = isKnown
       ? { kind: "failed" as const, rejection: known }
-      : await mutp(run, proxies, { engine, sessions, slots, memory, onProxyFailed, onProxyBack });
+      : await mutp(download, proxies, { engine, sessions, slots, memory, onProxyFailed, onProxyBack });
     if (result.kind !== "failed" || result.rejection.kind !== "noTransport") return result;
     if (!isKnown) this.#noTransport.note(HERE, true, platform.now());
     for (const { id } of proxies) directory.forgive(id);
-    if (run.request.allowFallback === false || run.signal.aborted) return result;
-    this.#noteFallback(run, result.rejection);
-    return splitHttp(run, proxies, onProxyFailed);
+    if (download.request.allowFallback === false || download.signal.aborted) return result;
+    this.#noteFallback(download, result.rejection);
+    return splitHttp(download, proxies, onProxyFailed);
   }
 
   /** The proxies cannot: the rest comes from the origin itself, and the record says so. */
-  async #fallBack(run: ActiveDownload, rejection: Rejection): Promise<ModeResult> {
-    if (run.request.allowFallback !== true) return { kind: "failed", rejection };
-    this.#noteFallback(run, rejection);
-    return fetchRest(run);
+  async #fallBack(download: ActiveDownload, rejection: Rejection): Promise<ModeResult> {
+    if (download.request.allowFallback !== true) return { kind: "failed", rejection };
+    this.#noteFallback(download, rejection);
+    return fetchRest(download);
   }
 
   get #isWithoutTransport(): boolean {
     return this.#noTransport.of(HERE, this.#platform.now()) === true;
   }
 
-  #noteFallback(run: ActiveDownload, rejection: Rejection): void {
-    run.fallback = rejection;
+  #noteFallback(download: ActiveDownload, rejection: Rejection): void {
+    download.fallback = rejection;
     this.#board.fallbacks++;
-    this.#report(rejection, run.request.url, "fallback");
+    this.#report(rejection, download.request.url, "fallback");
   }
 
   /** Where datagrams do not get through that is not the proxy's fault: it still serves HTTP. */
@@ -320,9 +334,9 @@ export class ProxyClient {
     this.reportError("noTransport", `Proxy ${proxy.name}: ${reason}`);
   }
 
-  #noteProxyFailed(proxy: ProxyInfo, rejection: Rejection, run?: ActiveDownload): void {
+  #noteProxyFailed(proxy: ProxyInfo, rejection: Rejection, download?: ActiveDownload): void {
     if (OWN_FAULTS.has(rejection.kind)) this.#directory.penalise(proxy.id);
-    this.reportError(rejection.kind, `Proxy ${proxy.name}: ${rejection.message}`, run?.request.url);
+    this.reportError(rejection.kind, `Proxy ${proxy.name}: ${rejection.message}`, download?.request.url);
   }
 
   /** Tells Origo of an error, of a download of `url` where it has to do with one; nothing when records are off. */

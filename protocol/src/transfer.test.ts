@@ -221,10 +221,7 @@ describe.each(modes)("transfer: %s", (mode) => {
     links[2]!.delayMs = 40;
     const outcome = transfer({ mode, bytes: 200_000, links, seed: 9 });
     whole(outcome);
-    expect(outcome.receiver.stats().proxies[2]).toMatchObject({
-      state: "failed",
-      error: { kind: "planMismatch" },
-    });
+    expect(outcome.receiver.stats().proxies[2]).toMatchObject({ state: "failed", error: { kind: "planMismatch" } });
     expect(outcome.senders[2]!.outcome).toBe("aborted");
   });
 

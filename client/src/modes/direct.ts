@@ -16,29 +16,29 @@ interface Part {
 
 type Accept = (head: ResponseHead) => Part | Rejection;
 
-export function direct(run: ActiveDownload): Promise<ModeResult> {
-  return readOrigin(run, run.request.range, (head) => {
-    run.setHead(head, 0);
+export function direct(download: ActiveDownload): Promise<ModeResult> {
+  return readOrigin(download, download.request.range, (head) => {
+    download.setHead(head, 0);
     return { skip: 0, take: head.totalBytes };
   });
 }
 
 /** What is still missing after another mode gave up. */
-export async function fetchRest(run: ActiveDownload): Promise<ModeResult> {
-  const { head, sink } = run;
-  if (!head) return direct(run);
+export async function fetchRest(download: ActiveDownload): Promise<ModeResult> {
+  const { head, sink } = download;
+  if (!head) return direct(download);
   const offset = sink.deliveredBytes;
   if (head.totalBytes === offset) return { kind: "complete" };
   if (head.status !== 200 && head.status !== 206)
-    return readOrigin(run, run.request.range, (now) => restOfError(head, now, offset));
+    return readOrigin(download, download.request.range, (now) => restOfError(head, now, offset));
   const base =
     head.status === 206
-      ? (parseContentRange(head.headers["content-range"])?.start ?? run.request.range?.start ?? 0)
+      ? (parseContentRange(head.headers["content-range"])?.start ?? download.request.range?.start ?? 0)
       : 0;
   const start = base + offset;
-  const end = head.totalBytes === null ? run.request.range?.end : base + head.totalBytes - 1;
+  const end = head.totalBytes === null ? download.request.range?.end : base + head.totalBytes - 1;
   const range = end === undefined ? { start } : { start, end };
-  return readOrigin(run, start === 0 && head.status === 200 ? undefined : range, (now) =>
+  return readOrigin(download, start === 0 && head.status === 200 ? undefined : range, (now) =>
     restOf(head, now, offset, base),
   );
 }
@@ -67,14 +67,18 @@ function restOfError(head: ResponseHead, now: ResponseHead, offset: number): Par
   return { kind: "originChanged", message: `The origin's status changed: got ${now.status}, expected ${head.status}.` };
 }
 
-async function readOrigin(run: ActiveDownload, range: RangeRequest | undefined, accept: Accept): Promise<ModeResult> {
-  const { controller, unlink } = linkedAbort(run.signal);
-  const silenceMs = run.settings.directSilenceMs;
+async function readOrigin(
+  download: ActiveDownload,
+  range: RangeRequest | undefined,
+  accept: Accept,
+): Promise<ModeResult> {
+  const { controller, unlink } = linkedAbort(download.signal);
+  const silenceMs = download.settings.directSilenceMs;
   const watch = new StallWatch(silenceMs, silenceMs, (ms) => {
     controller.abort(new DownloadError("originSilent", `The origin sent nothing for ${ms} ms.`));
   });
   try {
-    const response = await run.platform.fetch(run.request.url, {
+    const response = await download.platform.fetch(download.request.url, {
       headers: headersFor(range),
       credentials: "omit",
       signal: controller.signal,
@@ -82,10 +86,10 @@ async function readOrigin(run: ActiveDownload, range: RangeRequest | undefined, 
     watch.progress();
     const part = accept(headOf(response));
     if ("kind" in part) return { kind: "failed", rejection: part };
-    await pump(run, response, part, watch);
+    await pump(download, response, part, watch);
     return { kind: "complete" };
   } catch (error) {
-    if (run.signal.aborted) return { kind: "aborted" };
+    if (download.signal.aborted) return { kind: "aborted" };
     const kind = error instanceof DownloadError ? error.kind : "originFailed";
     return { kind: "failed", rejection: { kind, message: messageOf(error) } };
   } finally {
@@ -95,23 +99,28 @@ async function readOrigin(run: ActiveDownload, range: RangeRequest | undefined, 
   }
 }
 
-async function pump(run: ActiveDownload, response: Response, { skip, take }: Part, watch: StallWatch): Promise<void> {
+async function pump(
+  download: ActiveDownload,
+  response: Response,
+  { skip, take }: Part,
+  watch: StallWatch,
+): Promise<void> {
   const end = take === null ? Infinity : skip + take;
   const reader = response.body?.getReader();
   let position = 0;
   while (reader && position < end) {
-    if (run.sink.isFull) {
+    if (download.sink.isFull) {
       watch.pause();
-      await run.sink.ready();
+      await download.sink.ready();
       watch.progress();
     }
     const { done, value } = await reader.read();
     if (done) break;
     watch.progress();
-    run.addDirectBytes(value.length);
+    download.addDirectBytes(value.length);
     const from = Math.max(0, skip - position);
     const to = Math.min(value.length, end - position);
-    if (to > from) run.sink.write(value.subarray(from, to));
+    if (to > from) download.sink.write(value.subarray(from, to));
     position += value.length;
   }
   if (take !== null && position < end) {

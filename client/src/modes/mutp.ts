@@ -30,17 +30,21 @@ export interface MutpServices {
   onProxyBack(proxy: ProxyInfo): void;
 }
 
-export async function mutp(run: ActiveDownload, proxies: readonly ProxyInfo[], services: MutpServices): Promise<ModeResult> {
-  const transfer = new Transfer(run, proxies, services);
+export async function mutp(
+  download: ActiveDownload,
+  proxies: readonly ProxyInfo[],
+  services: MutpServices,
+): Promise<ModeResult> {
+  const chunks = new MutpDownload(download, proxies, services);
   try {
-    return await transfer.execute();
+    return await chunks.execute();
   } finally {
-    transfer.stop();
+    chunks.stop();
   }
 }
 
-/** A chunk on its way: its bytes wait in `queue` while it is not its turn. */
-interface Chunk {
+/** One chunk that is being downloaded. Its bytes wait in `queue` until all earlier chunks are handed on. */
+interface ChunkDownload {
   readonly range: ByteRange | undefined;
   readonly queue: Uint8Array[];
   isTurn: boolean;
@@ -48,14 +52,15 @@ interface Chunk {
   result: Promise<ModeResult>;
 }
 
-class Transfer {
+/** One download over datagrams: cuts it into chunks, and brings the sessions up for them. */
+class MutpDownload {
   readonly #watch: StallWatch;
   readonly #stops = new Set<() => void>();
   /** Proxies that were cut off for their silence and have brought nothing since. */
   readonly #silent = new Set<number>();
   /** By request. */
   readonly #lastStats = new Map<number, ReceiverStats>();
-  readonly #headArrivals = new Map<Chunk, () => void>();
+  readonly #headArrivals = new Map<ChunkDownload, () => void>();
   #stalled: Rejection | undefined;
   #stopped = false;
   #hasSession = false;
@@ -82,14 +87,14 @@ class Transfer {
 
   async execute(): Promise<ModeResult> {
     const { range } = this.#download.request;
-    if (range && range.end - range.start + 1 > this.#download.settings.chunkBytesMax) return this.#runCut(range, 206);
+    if (range && range.end - range.start + 1 > this.#download.settings.chunkBytesMax) return this.#fetchCut(range, 206);
     const chunk = this.#start(range);
     this.#takeTurn(chunk);
     const result = await chunk.result;
     const length =
       result.kind === "failed" && result.rejection.kind === "chunkTooLarge" ? result.rejection.got : undefined;
     if (length === undefined || range || this.#download.head) return result;
-    return this.#runCut({ start: 0, end: length - 1 }, 200);
+    return this.#fetchCut({ start: 0, end: length - 1 }, 200);
   }
 
   /** Gives up all that is under way. */
@@ -109,9 +114,9 @@ class Transfer {
    * The bytes of `whole` as ranges of `cutBytes`; `status` is what the caller is told: with 200 all that the origin
    * has, whatever a proxy said.
    */
-  async #runCut(whole: ByteRange, status: 200 | 206): Promise<ModeResult> {
+  async #fetchCut(whole: ByteRange, status: 200 | 206): Promise<ModeResult> {
     const { cutBytes } = this.#download.settings;
-    const inFlight: Chunk[] = [];
+    const inFlight: ChunkDownload[] = [];
     let next = whole.start;
     let end = whole.end;
     let first: ResponseHead | undefined;
@@ -149,7 +154,7 @@ class Transfer {
   }
 
   /** The head of a chunk, or how it ended without one. */
-  async #headOf(chunk: Chunk): Promise<ResponseHead | Exclude<ModeResult, { kind: "complete" }>> {
+  async #headOf(chunk: ChunkDownload): Promise<ResponseHead | Exclude<ModeResult, { kind: "complete" }>> {
     while (!chunk.head) {
       const result = await Promise.race([chunk.result, this.#headArrival(chunk)]);
       if (result && result.kind !== "complete") return result;
@@ -157,18 +162,18 @@ class Transfer {
     return chunk.head;
   }
 
-  #headArrival(chunk: Chunk): Promise<undefined> {
+  #headArrival(chunk: ChunkDownload): Promise<undefined> {
     return new Promise((resolve) => this.#headArrivals.set(chunk, () => resolve(undefined)));
   }
 
   /** From now on the chunk's bytes go straight to the sink. */
-  #takeTurn(chunk: Chunk): void {
+  #takeTurn(chunk: ChunkDownload): void {
     chunk.isTurn = true;
     for (const bytes of chunk.queue.splice(0)) this.#download.sink.write(bytes);
   }
 
-  #start(range: ByteRange | undefined): Chunk {
-    const chunk: Chunk = {
+  #start(range: ByteRange | undefined): ChunkDownload {
+    const chunk: ChunkDownload = {
       range,
       queue: [],
       isTurn: false,
@@ -179,7 +184,7 @@ class Transfer {
     return chunk;
   }
 
-  async #fetchChunk(chunk: Chunk): Promise<ModeResult> {
+  async #fetchChunk(chunk: ChunkDownload): Promise<ModeResult> {
     const { slots } = this.#services;
     await slots.take();
     if (this.#stopped) {
@@ -203,7 +208,7 @@ class Transfer {
   }
 
   /** Starts the request in the engine and brings the sessions up for it. */
-  #ask(chunk: Chunk, onEnd: (rejection: Rejection | undefined) => void, onClosed: () => void): void {
+  #ask(chunk: ChunkDownload, onEnd: (rejection: Rejection | undefined) => void, onClosed: () => void): void {
     const { engine, sessions, memory } = this.#services;
     const {
       request,
@@ -321,7 +326,7 @@ class Transfer {
     this.stop();
   }
 
-  #handleHead(chunk: Chunk, head: PlanHead): void {
+  #handleHead(chunk: ChunkDownload, head: PlanHead): void {
     const { status, headers, totalBytes, serverFetchMs } = head;
     chunk.head = { status, headers, totalBytes };
     this.#progress();
@@ -332,17 +337,17 @@ class Transfer {
   }
 
   #handleStats(requestId: number, stats: ReceiverStats, startedMs: number, told: Set<number>): void {
-    const run = this.#download;
+    const download = this.#download;
     const services = this.#services;
     const before = this.#lastStats.get(requestId);
     this.#lastStats.set(requestId, stats);
-    run.engine ??= services.engine.engineName;
+    download.engine ??= services.engine.engineName;
     if (stats.rank > (before?.rank ?? 0)) this.#progress();
-    if (stats.firstPacketMs !== undefined) run.firstPacketMs ??= startedMs + stats.firstPacketMs;
-    run.tally.addReceiver(requestId, stats);
+    if (stats.firstPacketMs !== undefined) download.firstPacketMs ??= startedMs + stats.firstPacketMs;
+    download.tally.addReceiver(requestId, stats);
     stats.proxies.forEach(({ state, error, path, innovative }, index) => {
       const proxy = this.#proxies[index]!;
-      if (path) services.memory.note(proxy.id, path, run.platform.now());
+      if (path) services.memory.note(proxy.id, path, download.platform.now());
       if (innovative > (before?.proxies[index]?.innovative ?? 0) && this.#silent.delete(index))
         services.onProxyBack(proxy);
       if (state !== "failed") told.delete(index);

@@ -11,13 +11,13 @@ import { differenceOf, linkedAbort } from "./http";
 import { fetchThrough, type ProxyFailure } from "./proxy-http";
 
 export async function parallelHttp(
-  run: ActiveDownload,
+  download: ActiveDownload,
   proxies: readonly ProxyInfo[],
   onProxyFailed: ProxyFailure,
 ): Promise<ModeResult> {
-  const { controller, unlink } = linkedAbort(run.signal);
+  const { controller, unlink } = linkedAbort(download.signal);
   let stalled: Rejection | undefined;
-  const watch = new StallWatch(run.settings.firstByteMs, run.settings.stallMs, (ms) => {
+  const watch = new StallWatch(download.settings.firstByteMs, download.settings.stallMs, (ms) => {
     stalled = { kind: "stalled", message: `Nothing came from ${proxies.length} proxies for ${ms} ms.` };
     controller.abort();
   });
@@ -25,13 +25,13 @@ export async function parallelHttp(
   let last: Rejection = { kind: "proxiesFailed", message: "No proxy answered." };
   const lanes = proxies.map(async (proxy, index) => {
     try {
-      await runLane(run, proxy, index, controller.signal, watch);
+      await runLane(download, proxy, index, controller.signal, watch);
       won = true;
       controller.abort();
     } catch (error) {
       if (controller.signal.aborted) return;
       last = { kind: error instanceof DownloadError ? error.kind : "proxyFailed", message: messageOf(error) };
-      run.tally.fail(index, last);
+      download.tally.fail(index, last);
       onProxyFailed(proxy, last);
     }
   });
@@ -39,23 +39,23 @@ export async function parallelHttp(
   watch.pause();
   unlink();
   if (won) return { kind: "complete" };
-  if (run.signal.aborted) return { kind: "aborted" };
+  if (download.signal.aborted) return { kind: "aborted" };
   return { kind: "failed", rejection: stalled ?? last };
 }
 
 /** One answer from its head to its end. Throws when it is of no use, or no longer. */
 async function runLane(
-  run: ActiveDownload,
+  download: ActiveDownload,
   proxy: ProxyInfo,
   index: number,
   signal: AbortSignal,
   watch: StallWatch,
 ): Promise<void> {
-  const { sink, tally } = run;
-  const { response, head, serverFetchMs } = await fetchThrough(run, proxy, run.request.range, signal);
-  const difference = run.head ? differenceOf(run.head, head) : undefined;
+  const { sink, tally } = download;
+  const { response, head, serverFetchMs } = await fetchThrough(download, proxy, download.request.range, signal);
+  const difference = download.head ? differenceOf(download.head, head) : undefined;
   if (difference) throw new DownloadError("planMismatch", difference);
-  run.setHead(head, serverFetchMs);
+  download.setHead(head, serverFetchMs);
   const reader = response.body?.getReader();
   let position = 0;
   while (reader) {

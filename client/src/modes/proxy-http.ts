@@ -34,14 +34,14 @@ const ERROR_BODY_CHARS_MAX = 4096;
 
 /** The origin's answer as the proxy passes it on. Throws when there is none, or the answer is the proxy's own. */
 export async function fetchThrough(
-  run: ActiveDownload,
+  download: ActiveDownload,
   proxy: ProxyInfo,
   range: ByteRange | undefined,
   signal: AbortSignal,
 ): Promise<ProxiedAnswer> {
-  const token = run.token === undefined ? "" : `&token=${run.token}`;
-  const response = await run.platform.fetch(
-    `${proxy.url}/v1/fetch?url=${encodeURIComponent(run.request.url)}${token}`,
+  const token = download.token === undefined ? "" : `&token=${download.token}`;
+  const response = await download.platform.fetch(
+    `${proxy.url}/v1/fetch?url=${encodeURIComponent(download.request.url)}${token}`,
     { headers: headersFor(range), credentials: "omit", cache: "no-store", signal },
   );
   const serverFetchMs = parseOriginTime(response.headers.get(ORIGIN_TIME_HEADER));

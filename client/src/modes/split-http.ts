@@ -12,11 +12,11 @@ import { linkedAbort, wholeHead } from "./http";
 import { fetchThrough, type ProxyFailure } from "./proxy-http";
 
 export async function splitHttp(
-  run: ActiveDownload,
+  download: ActiveDownload,
   proxies: readonly ProxyInfo[],
   onProxyFailed: ProxyFailure,
 ): Promise<ModeResult> {
-  const transfer = new SplitTransfer(run, proxies, onProxyFailed);
+  const transfer = new SplitTransfer(download, proxies, onProxyFailed);
   return transfer.execute();
 }
 
