@@ -29,8 +29,9 @@ export default tseslint.config(
         "error",
         {
           selector:
-            ":matches(PropertyDefinition, MethodDefinition[kind!='constructor'], TSParameterProperty)[accessibility='private']",
-          message: "Private members are #names.",
+            ":matches(PropertyDefinition, MethodDefinition[kind!='constructor'], TSParameterProperty)" +
+            "[accessibility='private']",
+          message: "Name private members with a #.",
         },
       ],
     },

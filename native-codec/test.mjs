@@ -2,7 +2,7 @@
  * Tests the C++ with AddressSanitizer and UBSan, built by g++:
  *
  * - the core, by test/codec_test.cc and by 10^6 operations of test/codec_fuzz.cc;
- * - the addon, by native-codec's Jest tests and with failing allocations (test/addon_faults.mjs). This needs the
+ * - the addon, by native-codec's Jest tests and with failing allocations (test/addon-faults.mjs). This needs the
  *   compiled TypeScript (`npm run build`);
  * - the core for AArch64 under qemu, by test/codec_test.cc without sanitizers. This needs a cross compiler and qemu
  *   (on Debian: g++-aarch64-linux-gnu, qemu-user). Root installs them; without them this part is skipped.
@@ -93,7 +93,7 @@ function testsAddonWithJest(env) {
 async function testsAddon(half) {
   const { env } = await buildSanitizedAddon();
   const halves = {
-    faults: () => runsAddon(["native-codec/test/addon_faults.mjs"], env),
+    faults: () => runsAddon(["native-codec/test/addon-faults.mjs"], env),
     jest: () => testsAddonWithJest(env),
   };
   const passed = Object.keys(halves)

@@ -30,7 +30,10 @@ export function formatRange(range: RangeRequest): string {
   return "suffixBytes" in range ? `bytes=-${range.suffixBytes}` : `bytes=${range.start}-${range.end ?? ""}`;
 }
 
-/** The bytes that `range` asks for of a resource of `resourceBytes`; undefined when it has none of them (status 416). */
+/**
+ * Resolves `range` against a resource of `resourceBytes` bytes. Undefined when the resource has none of these bytes:
+ * the answer's status is then 416.
+ */
 export function resolveRange(range: RangeRequest, resourceBytes: number): ByteRange | undefined {
   const last = resourceBytes - 1;
   const start = "start" in range ? range.start : Math.max(0, resourceBytes - range.suffixBytes);

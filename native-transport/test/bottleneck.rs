@@ -37,9 +37,9 @@ pub fn run(senders: Vec<Box<dyn Sender>>, queue_products: f64, seconds: f64, see
     run_with_jitter(senders, queue_products, seconds, seed, 0.0)
 }
 
-/// Runs the flows for `seconds` and counts all but the first fifth. Each flow starts 300 ms after the one before it. The
-/// queue's size is in bandwidth-delay products. Each packet is late by up to twice `jitter` seconds (the sum of two
-/// draws), but packets stay in order.
+/// Runs the flows for `seconds` and counts all but the first fifth. Each flow starts 300 ms after the one before it.
+/// The queue's size is in bandwidth-delay products. Each packet is late by up to twice `jitter` seconds (the sum of
+/// two draws), but packets stay in order.
 pub fn run_with_jitter(
     senders: Vec<Box<dyn Sender>>,
     queue_products: f64,

@@ -109,7 +109,7 @@ const fleet = async ({ url }: Origo): Promise<FleetProxy[]> =>
   ((await (await fetch(`${url}/v1/fleet`)).json()) as FleetResponse).proxies;
 const [first, second] = [(): Origo => origos[0]!, (): Origo => origos[1]!];
 
-test("cluster: each Origo lists the proxies of all, accepts tokens of any, and forgets proxies that leave", async () => {
+test("cluster: each Origo lists every proxy, accepts every token, and forgets proxies that leave", async () => {
   const proxies = await Promise.all(["a", "b", "c", "d"].map((name) => register(balancer.url, name)));
   for (const origo of origos) await until("all four", async () => (await fleet(origo)).length === 4);
   const { proxies: listed, token } = (await (

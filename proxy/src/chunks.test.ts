@@ -281,7 +281,7 @@ test("chunks: a chunk that leaves the cache while it is read stays whole for its
   expect(reader.text).toBe("abc");
 });
 
-test("chunks: the bytes being read are bounded (limit 10 bytes), and count only until their reader leaves", async () => {
+test("chunks: bytes being read are limited (10 bytes) and count only until their reader leaves", async () => {
   const { origin, open } = setup({ pinnedBytes: 10 });
   const first = open("http://o.test/1");
   await origin.fetches[0]!.head(6);

@@ -50,9 +50,8 @@ const oddOrigin = net.createServer((socket) => {
     .on("error", () => undefined)
     .once("data", (request) => {
       const [path, status] = /\/(\d+)\S*/.exec(String(request))!;
-      socket.end(
-        `HTTP/1.1 ${status} Odd\r\n${path.endsWith("unknown") ? "" : "Content-Length: 2\r\n"}Connection: close\r\n\r\nok`,
-      );
+      const length = path.endsWith("unknown") ? "" : "Content-Length: 2\r\n";
+      socket.end(`HTTP/1.1 ${status} Odd\r\n${length}Connection: close\r\n\r\nok`);
     });
 });
 

@@ -50,7 +50,8 @@ export function settingsPage(): string {
 
 function lineOf(key: string, row: Row): string {
   const mark = "perDownload" in row ? " *" : "";
-  return `| \`${key}\`${mark} | ${shown(row.default, row)} | ${allowed(row)} | ${[row.help, ...notes(row)].join(" ")} |`;
+  const help = [row.help, ...notes(row)].join(" ");
+  return `| \`${key}\`${mark} | ${shown(row.default, row)} | ${allowed(row)} | ${help} |`;
 }
 
 const shown = (value: number | boolean | string, row: Row): string =>

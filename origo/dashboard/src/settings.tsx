@@ -6,7 +6,7 @@ import { count } from "./format";
 
 export type Value = SettingValues[string];
 
-/** Says what is wrong with a value, in the words of Origo. Undefined when the value is allowed. NaN is an empty input. */
+/** Says what is wrong with a value, as Origo words it. Undefined when the value is allowed. NaN is an empty input. */
 export const faultOf = (setting: Setting, value: Value): string | undefined =>
   Number.isNaN(value) ? "must be a whole number" : settingFault(setting, value)?.message;
 

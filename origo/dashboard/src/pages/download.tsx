@@ -134,7 +134,9 @@ function Facts({ record }: { record: DownloadRecord }) {
         <Fact name="Error">{error ? <Tag tone="bad">{`${error.kind}: ${error.message}`}</Tag> : null}</Fact>
         <Fact name="Fallback">
           {fallback ? (
-            <Tag tone="warn">{`${bytes(fallback.bytes)} directly from the origin: ${fallback.kind}: ${fallback.message}`}</Tag>
+            <Tag tone="warn">
+              {`${bytes(fallback.bytes)} directly from the origin: ${fallback.kind}: ${fallback.message}`}
+            </Tag>
           ) : null}
         </Fact>
         <Fact name="First packet">{record.firstPacketMs === undefined ? null : seconds(record.firstPacketMs)}</Fact>
