@@ -1,4 +1,4 @@
-/** Emulated links between programs of this machine. Format of a scenario: docs/links.md. */
+/** Emulated links between programs of this machine. Format of a scenario: docs/use/researcher.md. */
 export { LinksError } from "./core";
 export { startLinks } from "./links";
 export type { HostStats, Links, LinksStats, PipeSample, PipeStats } from "./links";
