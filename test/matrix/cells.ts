@@ -1,4 +1,7 @@
-/** The matrix's players and scenarios: what is done to a page and what the video must reach. Judging is matrix.ts's. */
+/**
+ * The matrix's players and scenarios. A scenario says what the test does to a page and what the video must reach.
+ * main.ts judges the outcome.
+ */
 import { setTimeout as pause } from "node:timers/promises";
 import type { Browser, Frame, Page } from "puppeteer-core";
 import { FIREFOX_UUID, samplePageState, type BrowserName } from "@tributary/lab-stack";
@@ -6,7 +9,7 @@ import { FIREFOX_UUID, samplePageState, type BrowserName } from "@tributary/lab-
 interface Player {
   name: string;
   path: string;
-  /** Script that switches to the lowest quality; none where there is one quality only. */
+  /** Script that switches to the lowest quality. Missing if the player has one quality only. */
   lowest?: string;
 }
 
@@ -20,7 +23,9 @@ export const PLAYERS: readonly Player[] = [
     name: "shaka",
     path: "/shaka.html",
     lowest:
-      "samplePlayer.configure({abr: {enabled: false}}); samplePlayer.selectVariantTrack(samplePlayer.getVariantTracks().sort((a, b) => a.bandwidth - b.bandwidth)[0])",
+      "samplePlayer.configure({abr: {enabled: false}}); " +
+      "const tracks = samplePlayer.getVariantTracks().sort((a, b) => a.bandwidth - b.bandwidth); " +
+      "samplePlayer.selectVariantTrack(tracks[0])",
   },
   {
     name: "video.js",
@@ -37,24 +42,24 @@ export interface CellContext {
   player: Player;
   deadlineMs: number;
   newPage(): Promise<Page>;
-  /** Installs the extension again, as an update does. */
+  /** Reinstalls the extension, as an update does. */
   update(): Promise<void>;
-  /** Downloads since then that proxies brought bytes of; waits for the first. */
+  /** Counts the downloads since `sinceMs` that proxies delivered bytes for. Waits for the first one. */
   carriedSince(sinceMs: number): Promise<number>;
 }
 
 export interface Scenario {
   name: string;
-  /** The page to open, where it isn't the player's own. */
+  /** The page to open, if it is not the player's own page. */
   path?: (playerPath: string) => string;
-  /** The page's own requests have to be seen. */
+  /** The origin must also see requests from the page itself. */
   isDirectAfter?: boolean;
   /**
-   * In a private window: no record may come; that proxies asked the origin, or that nothing was direct, tells that they
-   * brought it.
+   * Runs in a private window, where the client may send no record. Proxies delivered the media if they asked the
+   * origin or if the page asked for nothing directly.
    */
   isPrivate?: boolean;
-  /** Players that it is for; all when missing. */
+  /** Says which players the scenario is for. If missing, it is for all of them. */
   only?: (player: string) => boolean;
   run(context: CellContext): Promise<void>;
 }
@@ -97,7 +102,7 @@ export const SCENARIOS: readonly Scenario[] = [
     run: async (context) => {
       const page = await opened(context);
       await reach(page, 1, context);
-      // Without sound, browsers pause a hidden page's video by themselves.
+      // Browsers pause a muted video on a hidden page by themselves.
       await page.evaluate(
         "(() => { const video = document.querySelector('video'); video.muted = false; return video.play(); })()",
       );
@@ -138,7 +143,8 @@ export const SCENARIOS: readonly Scenario[] = [
       const page = await opened(context);
       await until(context, async () => {
         const times = (await page.evaluate(
-          "[...document.querySelectorAll('iframe.player')].map((frame) => frame.contentDocument?.querySelector('video')?.currentTime ?? 0)",
+          "[...document.querySelectorAll('iframe.player')]" +
+            ".map((frame) => frame.contentDocument?.querySelector('video')?.currentTime ?? 0)",
         )) as number[];
         return times.length === 2 && times.every((seconds) => seconds >= 3);
       });
@@ -147,7 +153,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: "aes-128",
     path: (playerPath) => withSource(playerPath, "/aes/media.m3u8"),
-    // HLS, which the pages play with hls.js and video.js.
+    // The stream is HLS. The sample's pages play it with hls.js and video.js.
     only: (player) => player.startsWith("hls.js") || player === "video.js",
     run: async (context) => reach(await opened(context), 4, context),
   },
@@ -155,14 +161,14 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "peertube",
     path: (playerPath) =>
       withSource(playerPath, "/static/streaming-playlists/hls/8c5f2d1e-3b7a-4f60-9c1d-2a4e6b8d0f13/master.m3u8"),
-    // HLS, which the pages play with hls.js and video.js.
+    // The stream is HLS. The sample's pages play it with hls.js and video.js.
     only: (player) => player.startsWith("hls.js") || player === "video.js",
     run: async (context) => reach(await opened(context), 4, context),
   },
   {
     name: "ranges",
     path: (playerPath) => withSource(playerPath, "/ranges/stream.mpd"),
-    // DASH; the scenario `peertube` has byte ranges in HLS.
+    // The stream is DASH. The scenario `peertube` covers byte ranges in HLS.
     only: (player) => player === "dash.js" || player === "shaka",
     run: async (context) => reach(await opened(context), 6, context),
   },
@@ -170,14 +176,14 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "live",
     path: (playerPath) =>
       withSource(playerPath, /dash|shaka/.test(playerPath) ? "/live/stream.mpd" : "/live/master.m3u8"),
-    // A plain video is a file, which a live stream is not.
+    // A plain video is a file, so it cannot be live.
     only: (player) => player !== "plain",
     run: async (context) => advance(await opened(context), 5, context),
   },
   {
     name: "low-latency",
     path: (playerPath) => withSource(playerPath, "/live/low-latency.m3u8"),
-    // Low-latency HLS with parts of a quarter of a second, which only hls.js plays.
+    // The stream is low-latency HLS with parts of a quarter of a second. Only hls.js plays it.
     only: (player) => player.startsWith("hls.js"),
     isDirectAfter: true,
     run: async (context) => advance(await opened(context), 5, context),
@@ -208,14 +214,14 @@ export const SCENARIOS: readonly Scenario[] = [
       const updatedMs = Date.now();
       await reach(await opened(context), 2, context);
       if ((await context.carriedSince(updatedMs)) === 0)
-        throw new Error("a page opened after the update is not carried");
+        throw new Error("proxies delivered nothing to a page that was opened after the update");
     },
   },
   {
     name: "private",
     isPrivate: true,
-    // A plain video's own loader always asks the origin, and proxies do not where they have the file: it is one that
-    // nobody has had.
+    // The loader of a plain video always asks the origin. A proxy that has the file does not. The query makes the file
+    // new to every proxy.
     path: (playerPath) =>
       playerPath === "/plain.html"
         ? withSource(playerPath, encodeURIComponent(`/media/progressive.mp4?at=${Date.now()}`))
@@ -224,7 +230,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
 ];
 
-/** What CI runs: two minutes at most. Each player in some scenario, each kind of stream, both browsers. */
+/** CI plays these cells. They cover every player, every kind of stream and both browsers in two minutes at most. */
 export const SHORT: readonly string[] = [
   "chromium hls.js-fetch play",
   "chromium hls.js-noworker seek",
@@ -269,7 +275,7 @@ async function reach(page: Page, seconds: number, context: CellContext, playback
   }).catch(() => Promise.reject(new Error(last)));
 }
 
-/** Waits until a live stream has played for `seconds`, wherever on its time line it began. */
+/** Waits until a live stream has played for `seconds`, counted from the position where it began. */
 async function advance(page: Page, seconds: number, context: CellContext): Promise<void> {
   let begun = 0;
   await until(context, async () => {
@@ -281,7 +287,7 @@ async function advance(page: Page, seconds: number, context: CellContext): Promi
 
 async function until(context: CellContext, isTrue: () => Promise<boolean>): Promise<void> {
   while (!(await isTrue())) {
-    if (Date.now() > context.deadlineMs) throw new Error("not in time");
+    if (Date.now() > context.deadlineMs) throw new Error("the page was too slow");
     await pause(100);
   }
 }
@@ -298,13 +304,14 @@ async function switchOf(page: Page, context: CellContext): Promise<(enabled: boo
 }
 
 /**
- * In Firefox: a frame of the extension's that the test places, as the one that the extension places goes when it is
- * turned off.
+ * Adds a frame of the extension to the page, for Firefox. The extension removes its own frame when it is turned off, so
+ * the test needs another one.
  */
 async function ownFrame(page: Page, context: CellContext): Promise<Frame> {
   const before = new Set(page.frames());
+  const src = `moz-extension://${FIREFOX_UUID}/frame.html`;
   await page.evaluate(
-    `document.body.append(Object.assign(document.createElement("iframe"), { src: "moz-extension://${FIREFOX_UUID}/frame.html", hidden: true }))`,
+    `document.body.append(Object.assign(document.createElement("iframe"), { src: "${src}", hidden: true }))`,
   );
   let made: Frame | undefined;
   await until(context, async () => {

@@ -1,13 +1,14 @@
 /**
- * `npm run test:matrix`: browser x player x scenario against a local fleet, one browser at a time; a table at the end.
- * A cell is right when the video got where it should, every recorded segment is the file's bytes, manifests and keys
- * came directly, and media came through proxies. Who asked the origin is told by its log, what proxies brought by
- * Origo's records: a proxy answers what it has just had without asking the origin again.
+ * `npm run test:matrix` plays every combination of browser, player and scenario against a local fleet, one browser at a
+ * time, and prints a table at the end. A cell passes if the video reached its target, every recorded segment has the
+ * file's bytes, manifests and keys came directly, and media came through proxies. The origin's log shows who asked it.
+ * Origo's records show what proxies delivered: a proxy that has a file does not ask the origin again.
  *
  * node test/dist/matrix/main.js [--browser chromium|firefox] [--player NAME] [--scenario NAME[,NAME]...] [--short]
  *   [--times N]
  *
- * Exit status: 0 every cell right, 1 not, 2 bad option. The last line is `N passed, N failed`.
+ * The exit status is 0 if every cell passed, 1 if a cell failed, and 2 for a bad option. The last line is
+ * `N passed, N failed`.
  */
 import { createHash } from "node:crypto";
 import { parseArgs } from "node:util";
@@ -30,9 +31,9 @@ import { PLAYERS, SCENARIOS, SHORT, applies } from "./cells";
 import type { CellContext, Scenario } from "./cells";
 
 const BROWSERS: readonly BrowserName[] = ["chromium", "firefox"];
-/** A page that has not got where it should by then has failed. Far above what an idle machine needs. */
+/** A cell fails after this time. An idle machine needs far less. */
 const CELL_MS_MAX = 60_000;
-/** Records are sent in batches, a quarter of a second after the download. */
+/** Clients send records in batches, a quarter of a second after the download. */
 const RECORDS_MS_MAX = 5000;
 
 interface Cell {
@@ -43,7 +44,7 @@ interface Cell {
 
 interface Choice {
   cells: Cell[];
-  /** How often each cell is played; one failure is the cell's. */
+  /** Times that each cell is played. The cell fails if one of them fails. */
   times: number;
 }
 
@@ -82,7 +83,7 @@ function chosenCells(): Choice | string {
     return error instanceof Error ? error.message : String(error);
   }
   const times = Number(chosen.times ?? 1);
-  if (!Number.isInteger(times) || times < 1) return `--times must be a whole number from 1 on, got ${chosen.times}`;
+  if (!Number.isInteger(times) || times < 1) return `--times must be a whole number of at least 1, got ${chosen.times}`;
   const all = BROWSERS.flatMap((browser) =>
     PLAYERS.flatMap((player) =>
       SCENARIOS.map((scenario): Cell => ({ browser, player: player.name, scenario: scenario.name })),
@@ -99,9 +100,9 @@ function chosenCells(): Choice | string {
       (chosen.short !== true || SHORT.includes(`${browser} ${player} ${scenario}`))
     );
   });
-  return cells.length > 0
-    ? { cells, times }
-    : `no such cell; players: ${PLAYERS.map(({ name }) => name).join(", ")}; scenarios: ${SCENARIOS.map(({ name }) => name).join(", ")}`;
+  if (cells.length > 0) return { cells, times };
+  const listed = (all: readonly { name: string }[]): string => all.map(({ name }) => name).join(", ");
+  return `no cell matches; players: ${listed(PLAYERS)}; scenarios: ${listed(SCENARIOS)}`;
 }
 
 function scenarioOf({ scenario }: Cell): Scenario {
@@ -130,9 +131,8 @@ async function runIn(
         (error: unknown) => `FAIL ${error instanceof Error ? error.message : String(error)}`,
       );
       if (verdicts.get(cell)?.startsWith("FAIL") !== true) verdicts.set(cell, verdict);
-      console.log(
-        `${cell.browser} ${cell.player} ${cell.scenario}: ${verdict} (${((Date.now() - startedMs) / 1000).toFixed(1)} s)`,
-      );
+      const seconds = ((Date.now() - startedMs) / 1000).toFixed(1);
+      console.log(`${cell.browser} ${cell.player} ${cell.scenario}: ${verdict} (${seconds} s)`);
     }
   } finally {
     await open.close();
@@ -142,7 +142,7 @@ async function runIn(
 async function runCell(cell: Cell, open: OpenBrowser, fleet: Fleet): Promise<string> {
   const player = PLAYERS.find(({ name }) => name === cell.player);
   const scenario = scenarioOf(cell);
-  if (player === undefined) throw new Error("no such cell");
+  if (player === undefined) throw new Error(`no player ${cell.player}`);
   const startedMs = Date.now();
   const pages: Page[] = [];
   const context: CellContext = {
@@ -153,7 +153,7 @@ async function runCell(cell: Cell, open: OpenBrowser, fleet: Fleet): Promise<str
     deadlineMs: startedMs + CELL_MS_MAX,
     newPage: async () => {
       const page = await open.newPage();
-      // What an earlier cell left in the browser's cache would not show in the origin's log.
+      // The origin's log would miss the files that an earlier cell left in the browser's cache.
       await page.setCacheEnabled(false);
       pages.push(page);
       return page;
@@ -176,7 +176,7 @@ async function runCell(cell: Cell, open: OpenBrowser, fleet: Fleet): Promise<str
   }
 }
 
-/** Downloads since `sinceMs` that proxies brought bytes of, by Origo's records; waits for the first. */
+/** Counts the downloads since `sinceMs` that proxies delivered bytes for, by Origo's records. Waits for the first. */
 async function carriedSince(fleet: Fleet, sinceMs: number): Promise<number> {
   for (const deadlineMs = Date.now() + RECORDS_MS_MAX; ; await new Promise((resolve) => setTimeout(resolve, 100))) {
     const carried = (await recordsSince(fleet, sinceMs)).filter(({ proxies }) =>
@@ -208,14 +208,13 @@ async function judge(
   const isAskedByProxies = log.some((entry) => isMedia(entry) && !isBrowser(entry));
   if (scenario.isPrivate === true ? direct > 0 && !isAskedByProxies : carried === 0)
     faults.push("no media came through the proxies");
-  if (scenario.isPrivate === true && recordCount > 0) faults.push(`${recordCount} records of a private window`);
-  if (scenario.isDirectAfter === true && direct === 0)
-    faults.push("nothing was the page's own after it was turned off");
+  if (scenario.isPrivate === true && recordCount > 0) faults.push(`a private window sent ${recordCount} records`);
+  if (scenario.isDirectAfter === true && direct === 0) faults.push("the page asked the origin for nothing itself");
   if (faults.length > 0) return `FAIL ${faults.slice(0, 3).join("; ")}`;
   return direct === 0 ? "ok" : `ok, ${direct} direct`;
 }
 
-/** Against the file in the sample's media, or against what the origin answers where it makes the bytes itself. */
+/** Compares a segment with the sample's media file, or with the origin's answer if the origin makes the bytes. */
 async function mismatch(segment: PlayedSegment): Promise<string[] | undefined> {
   if (new URL(segment.url).pathname.startsWith("/media/")) return [segmentMismatch(segment) ?? []].flat();
   const headers: Record<string, string> =
@@ -224,7 +223,7 @@ async function mismatch(segment: PlayedSegment): Promise<string[] | undefined> {
   const sha256 = createHash("sha256").update(bytes).digest("hex");
   return sha256 === segment.sha256
     ? undefined
-    : [`${segment.url}: SHA-256 ${segment.sha256}, the origin's is ${sha256}`];
+    : [`${segment.url}: the SHA-256 is ${segment.sha256}, the origin's is ${sha256}`];
 }
 
 function report(cells: readonly Cell[], verdicts: ReadonlyMap<Cell, string>): number {

@@ -1,8 +1,8 @@
 /**
- * Downloads by the product's programs over paths that are against them: `node test/dist/transports/adversity.js`. One
- * proxy, loopback; a stand-in for Origo gives its address out with relays before its UDP ports. A process of its own,
- * as the WebRTC library cannot be unloaded. Prints a JSON line a case, {"case", "ok", "detail"}; exit status 1 when one
- * fails.
+ * Downloads over hostile paths with the product's own programs: `node test/dist/transports/adversity.js`. One proxy
+ * listens on loopback. A stand-in for Origo lists it with relays in front of its UDP ports. The cases run in a process
+ * of their own because the WebRTC library cannot be unloaded. Each case prints one JSON line, {"case", "ok", "detail"}.
+ * The exit status is 1 if a case fails.
  */
 import { createHash } from "node:crypto";
 import http from "node:http";
@@ -16,19 +16,19 @@ import { clockOff, DAY_SEC } from "../skew";
 import { Relay } from "./relay";
 
 const BYTES = 3_000_000;
-/** The proxy's: a download lasts long enough for something to befall it. */
+/** The proxy's rate. It makes a download long enough to disturb. */
 const RATE_BYTES_PER_SEC = 2_000_000;
-/** Of a path whose packets hold 1,200 bytes, IPv4's and UDP's headers among them. */
+/** The largest payload on a path with packets of 1,200 bytes. IPv4 and UDP headers take 28 bytes. */
 const SMALL_PATH_BYTES = 1200 - 28;
-/** A signed URL's: the request is longer than a packet. */
+/** The length of a signed URL's query. It makes the request longer than a packet. */
 const LONG_QUERY_BYTES = 2000;
 
 interface Path {
   quic: Relay;
   webRtc: Relay;
-  /** What Origo's stand-in tells instead of the certificates' hashes. */
+  /** The stand-in for Origo lists these instead of the certificates' real hashes. */
   hashes: string[] | undefined;
-  /** WebRTC connections asked for. */
+  /** The number of WebRTC connections that the client asked for. */
   offers: number;
 }
 
@@ -39,15 +39,15 @@ interface Outcome {
 }
 
 interface DownloadOptions {
-  /** Called when a third has come. */
+  /** Called when a third of the bytes has arrived. */
   during?: () => void;
-  /** Of the URL. */
+  /** Appended to the URL. */
   query?: string;
   /** Default `auto`. */
   transport?: TransportOption;
 }
 
-/** By a client of its own. */
+/** Downloads with a new client. */
 type Download = (options?: DownloadOptions) => Promise<Outcome>;
 
 type Case = (path: Path, download: Download) => Promise<string>;
@@ -58,73 +58,77 @@ function need(condition: boolean, what: string): void {
 
 function told({ record }: Outcome): string {
   const [proxy] = record.proxies;
-  return `${proxy?.transport ?? "nothing"}, fallback ${record.fallback ? record.fallback.kind : "none"}, ${record.netBytes} of ${record.grossBytes} bytes, ${Math.round(record.durationMs)} ms`;
+  return [
+    proxy?.transport ?? "no transport",
+    `fallback ${record.fallback?.kind ?? "none"}`,
+    `${record.netBytes} of ${record.grossBytes} bytes`,
+    `${Math.round(record.durationMs)} ms`,
+  ].join(", ");
 }
 
 function carriedBy(outcome: Outcome, transport: string): string {
-  need(outcome.isRight && outcome.record.fallback === null, `not whole: ${told(outcome)}; ${outcome.error}`);
+  need(
+    outcome.isRight && outcome.record.fallback === null,
+    `the download is incomplete or wrong: ${told(outcome)}; ${outcome.error}`,
+  );
   need(outcome.record.proxies[0]?.transport === transport, `expected ${transport}: ${told(outcome)}`);
   return told(outcome);
 }
 
 const CASES: Record<string, Case> = {
-  "a path with nothing wrong: WebTransport carries the download": async (_path, download) =>
-    carriedBy(await download(), "webtransport"),
+  "a good path: WebTransport is used": async (_path, download) => carriedBy(await download(), "webtransport"),
 
-  "QUIC alone is blocked: WebRTC carries it": async (path, download) => {
+  "QUIC alone is blocked: WebRTC is used": async (path, download) => {
     path.quic.isDead = true;
     return carriedBy(await download(), "webrtc");
   },
 
-  "the certificate is not the one announced: WebRTC carries it": async (path, download) => {
+  "the proxy has another certificate than Origo lists: WebRTC is used": async (path, download) => {
     path.hashes = ["0".repeat(64)];
     return carriedBy(await download(), "webrtc");
   },
 
-  "no datagram gets through: it goes over HTTP, and the record says so": async (path, download) => {
+  "all datagrams are blocked: HTTP is used, and the record says so": async (path, download) => {
     path.quic.isDead = path.webRtc.isDead = true;
     const outcome = await download();
     need(outcome.isRight && outcome.record.fallback?.kind === "noTransport", told(outcome));
     return told(outcome);
   },
 
-  "no packet of more than 1,200 bytes gets through: WebRTC carries it": async (path, download) => {
+  "packets above 1,200 bytes are blocked: WebRTC is used": async (path, download) => {
     path.quic.bytesMax = path.webRtc.bytesMax = SMALL_PATH_BYTES;
     return carriedBy(await download(), "webrtc");
   },
 
-  "no packet of more than 1,200 bytes gets through, and the address is long: WebRTC carries it": async (
-    path,
-    download,
-  ) => {
+  "packets above 1,200 bytes are blocked and the URL is long: WebRTC is used": async (path, download) => {
     path.quic.bytesMax = path.webRtc.bytesMax = SMALL_PATH_BYTES;
     return carriedBy(await download({ query: `?${"a".repeat(LONG_QUERY_BYTES)}` }), "webrtc");
   },
 
-  "the client's address changes in mid-download: the session goes on": async (path, download) =>
+  "the client's address changes during a download: the session continues": async (path, download) =>
     carriedBy(await download({ during: () => path.quic.moveClients() }), "webtransport"),
 
-  "the client's address changes in mid-download over WebRTC: the session goes on": async (path, download) => {
+  "the client's address changes during a download over WebRTC: the session continues": async (path, download) => {
     const detail = carriedBy(
       await download({ transport: "webrtc", during: () => path.webRtc.moveClients() }),
       "webrtc",
     );
-    need(path.offers === 1, `${path.offers} connections were made: ${detail}`);
+    need(path.offers === 1, `the client made ${path.offers} connections, expected 1: ${detail}`);
     return detail;
   },
 
-  "QUIC's path goes dead in mid-download: WebRTC takes over, and what has come is kept": async (path, download) => {
+  "QUIC's path dies during a download: WebRTC takes over and keeps the received bytes": async (path, download) => {
     const outcome = await download({ during: () => (path.quic.isDead = true) });
     const detail = carriedBy(outcome, "webrtc");
-    need(outcome.record.grossBytes < 1.5 * BYTES, `fetched again: ${detail}`);
+    need(outcome.record.grossBytes < 1.5 * BYTES, `received bytes were fetched again: ${detail}`);
     return detail;
   },
 };
 
-/** Of the proxy's clock against everyone else's, seconds. */
+/** Seconds that the proxy's clock is ahead of all others. */
 const CLOCKS: Record<string, number> = {
-  "the proxy's clock is a day ahead: WebTransport carries it, and WebRTC does": DAY_SEC,
-  "the proxy's clock is a day behind: WebTransport carries it, and WebRTC does": -DAY_SEC,
+  "the proxy's clock is a day ahead: WebTransport and WebRTC both work": DAY_SEC,
+  "the proxy's clock is a day behind: WebTransport and WebRTC both work": -DAY_SEC,
 };
 
 const byEach: Case = async (_path, download) => {
@@ -135,7 +139,7 @@ const byEach: Case = async (_path, download) => {
 
 const CANDIDATE = /^(a=candidate:.* 127\.0\.0\.1 )(\d+)/;
 
-/** What the proxy answers, with the relay's port for its own in the candidates. */
+/** Replaces the proxy's port by the relay's in the candidates of the proxy's answer. */
 function rerouted(answer: string, relay: Relay): string {
   const { sdp, ...rest } = JSON.parse(answer) as { sdp?: string };
   const lines = sdp?.split("\r\n").filter((line) => !line.startsWith("a=candidate:") || CANDIDATE.test(line));
@@ -146,7 +150,7 @@ function rerouted(answer: string, relay: Relay): string {
   });
 }
 
-/** The client's offer: the proxy shall find no way to it but the relay. */
+/** Removes the candidates from the client's offer, so that the proxy can reach the client only through the relay. */
 function withoutCandidates(offer: string): string {
   const { sdp, ...rest } = JSON.parse(offer) as { sdp: string };
   return JSON.stringify({
@@ -158,7 +162,7 @@ function withoutCandidates(offer: string): string {
   });
 }
 
-/** Origo and the proxy's HTTP in one: lists the proxy behind our relays, hands the rest on to it. */
+/** Stands in for Origo and the proxy's HTTP. It lists the proxy behind our relays and forwards other requests to it. */
 function standIn(fleet: Fleet, path: Path): http.Server {
   const proxyUrl = fleet.proxies[0]!.url;
   const list = async (): Promise<string> => {
@@ -183,7 +187,7 @@ function standIn(fleet: Fleet, path: Path): http.Server {
   };
   const server = http.createServer((request, response) => {
     if (request.url!.startsWith("/v1/proxies")) return void list().then((text) => response.end(text));
-    // The offer changes its length on the way.
+    // The stand-in changes the offer's length.
     const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => name !== "content-length"));
     const onward = http.request(`${proxyUrl}${request.url!}`, { method: request.method, headers }, (answer) => {
       if (request.url !== "/v1/sessions")
@@ -200,7 +204,7 @@ function standIn(fleet: Fleet, path: Path): http.Server {
   return server;
 }
 
-/** A proxy whose clock is off by `offSec`, and what it takes to download through it. */
+/** Runs cases against one proxy whose clock is ahead by `offSec` seconds. */
 class Bench {
   readonly #fleet: Fleet;
   readonly #quicPort: number;

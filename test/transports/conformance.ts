@@ -1,7 +1,8 @@
 /**
- * The suite that every transport passes, over loopback: `node test/dist/transports/conformance.js NAME [client|proxy]`.
- * The last word: that end of WebRTC has the library, the other one the native part. A process of its own, as the
- * library cannot be unloaded. Prints a JSON line a case, {"case", "ok", "detail"}; exit status 1 when one fails.
+ * The suite that every transport passes over loopback: `node test/dist/transports/conformance.js NAME [client|proxy]`.
+ * The last word names the end of WebRTC that uses the library; the other end uses the native part. The suite runs in a
+ * process of its own because the library cannot be unloaded. Each case prints one JSON line, {"case", "ok", "detail"}.
+ * The exit status is 1 if a case fails.
  */
 import { randomBytes } from "node:crypto";
 import dgram from "node:dgram";
@@ -14,24 +15,28 @@ import type { Channel, Transport } from "@tributary/client";
 import { CLOSE, ECHO, FLOOD, FLOOD_BYTES, FLOOD_MESSAGES, openEdge, type Edge } from "./edges";
 
 /**
- * In a round. A WebRTC connection takes a tenth of a second. QUIC's are quick, and each is there for seconds after its
- * close (RFC 9000 section 10.2): a round has to be as many as are ever there at once.
+ * Connections in one round. A WebRTC connection takes a tenth of a second. A QUIC connection is faster but remains for
+ * seconds after its close (RFC 9000 section 10.2), so a round must hold as many as can exist at the same time.
  */
 const CYCLES: Record<Transport["name"], number> = { webrtc: 100, webtransport: 1600, udp: 400 };
-/** Of resident memory. What a connection that is held costs is five times as much and more; two runs differ by 30. */
+/**
+ * The limit for the growth of resident memory, in KB per connection. A leaked connection costs at least five times as
+ * much. Two runs differ by 30 KB.
+ */
 const GROWTH_KB_MAX = 60;
 /**
- * After the first. What is kept grows by each of them; memory that was once in use grows only by a round that ran
- * faster than all before it, and so had more connections of QUIC's at once.
+ * Rounds after the first one. A leak grows in every round. Peak memory grows only in a round that is faster than all
+ * earlier ones, because it has more QUIC connections open at the same time.
  */
 const ROUNDS_MAX = 4;
-/** Threads and caches of the libraries settle within the first connections. */
+/** The libraries fill their threads and caches within the first connections. */
 const WARM_CYCLES = 20;
 const OPEN_MS_MAX = 10_000;
 const TRIES = 5;
 /**
- * node-datachannel as a proxy takes packets before it has set what its DTLS sends at most (libdatachannel 0.24.5,
- * `DtlsTransport::start`): on a busy machine one handshake in some thousand fails, and a client asks again.
+ * The share of attempts that may fail with node-datachannel. As a proxy it takes packets before it sets the maximum
+ * size of its DTLS packets (libdatachannel 0.24.5, `DtlsTransport::start`). On a busy machine about one handshake in a
+ * thousand fails, and the client tries again.
  */
 const LIBRARY_FAILURES_MAX = 0.02;
 
@@ -40,7 +45,7 @@ class Peer {
   readonly ends: string[] = [];
   channel!: Channel;
 
-  /** Asks again where `edge` is the library's. */
+  /** Tries a second time if `edge` uses the library. */
   static async openSurely(transport: Transport, edge: Edge): Promise<Peer> {
     return Peer.open(transport, edge).catch((error: Error) => {
       if (edge.isLibrary) return Peer.open(transport, edge);
@@ -61,7 +66,7 @@ class Peer {
     return peer;
   }
 
-  /** Unreliable as it is, a message is sent again until its echo comes. */
+  /** Sends the message again until its echo comes, because the channel may lose it. */
   async echo(message: Uint8Array): Promise<void> {
     for (let tries = 0; tries < TRIES; tries++) {
       this.channel.send(message);
@@ -94,19 +99,19 @@ interface Bench {
 type Case = (bench: Bench) => Promise<string | void>;
 
 export const CASES: Record<string, Case> = {
-  "messages of 1 to 1,156 bytes arrive as they were sent, both ways": async ({ transport, edge }) => {
+  "messages of 1 to 1,156 bytes arrive unchanged in both directions": async ({ transport, edge }) => {
     const peer = await Peer.openSurely(transport, edge);
     for (const bytes of [1, 100, 1155, 1156]) await peer.echo(message(bytes));
     peer.channel.close();
   },
 
-  "the longest message, 16,384 bytes, arrives whole": async ({ transport, edge }) => {
+  "the longest message (16,384 bytes) arrives unchanged": async ({ transport, edge }) => {
     const peer = await Peer.openSurely(transport, edge);
     for (const bytes of [1200, 5000, 16_384]) await peer.echo(message(bytes));
     peer.channel.close();
   },
 
-  "2,000 messages that heed the room arrive but for a few": async ({ transport, edge }) => {
+  "at least 90 % of 2,000 messages arrive if the sender respects the room": async ({ transport, edge }) => {
     const peer = await Peer.openSurely(transport, edge);
     for (let tries = 0; tries < TRIES && peer.messages.length === 0; tries++) {
       peer.channel.send(Uint8Array.of(FLOOD));
@@ -119,7 +124,7 @@ export const CASES: Record<string, Case> = {
     return `${whole} of ${FLOOD_MESSAGES}`;
   },
 
-  "garbage from the peer and from strangers harms nobody": async ({ transport, edge }) => {
+  "garbage from the peer and from strangers does no harm": async ({ transport, edge }) => {
     const peer = await Peer.openSurely(transport, edge);
     for (let index = 0; index < 200; index++) peer.channel.send(randomBytes(1 + (index % 1156)).fill(0xf0, 0, 1));
     const stranger = dgram.createSocket("udp4");
@@ -136,26 +141,26 @@ export const CASES: Record<string, Case> = {
     peer.channel.close();
   },
 
-  "the proxy's close is seen by the client, once": async ({ transport, edge }) => {
+  "the client sees the proxy's close once": async ({ transport, edge }) => {
     const peer = await Peer.openSurely(transport, edge);
     await peer.echo(message(10));
     peer.channel.send(Uint8Array.of(CLOSE));
     for (let tries = 0; tries < TRIES && peer.ends.length === 0; tries++) await until(() => peer.ends.length > 0, 1000);
     await pause(50);
-    check(peer.ends.length === 1, `told ${peer.ends.length} times`);
+    check(peer.ends.length === 1, `the client saw ${peer.ends.length} closes, expected 1`);
     check(!peer.channel.send(message(10)), "a closed channel took a message");
   },
 
-  "the client's close is seen by the proxy, and not told to the client": async ({ transport, edge }) => {
+  "the proxy sees the client's close, and the client gets no event": async ({ transport, edge }) => {
     const peer = await Peer.openSurely(transport, edge);
     await peer.echo(message(10));
     const before = edge.ends.length;
     peer.channel.close();
-    check(await until(() => edge.ends.length === before + 1, 5000), "the proxy was not told");
-    check(peer.ends.length === 0, "the client was told of its own close");
+    check(await until(() => edge.ends.length === before + 1, 5000), "the proxy did not see the close");
+    check(peer.ends.length === 0, "the client got an event for its own close");
   },
 
-  "an attempt that is given up rejects with the signal's reason": async ({ transport, edge }) => {
+  "an aborted attempt rejects with the signal's reason": async ({ transport, edge }) => {
     const controller = new AbortController();
     const opening = Peer.open(transport, edge, controller.signal).catch((error: unknown) => error);
     controller.abort(new Error("given up"));
@@ -167,19 +172,16 @@ export const CASES: Record<string, Case> = {
     check(aborted instanceof Error && aborted.message === "never", `rejected with ${String(aborted)}`);
   },
 
-  "where nobody listens, the attempt fails": async ({ transport }) => {
+  "an attempt fails if nobody listens": async ({ transport }) => {
     const nowhere = await openEdge(transport.name);
     nowhere.close();
     await pause(50);
     const failing: Edge = { ...nowhere, proxy: nowhere.proxy, exchange: () => Promise.reject(new Error("no proxy")) };
     const reason = await Peer.open(transport, failing, AbortSignal.timeout(1500)).catch((error: unknown) => error);
-    check(reason instanceof Error, "it did not fail");
+    check(reason instanceof Error, "the attempt did not fail");
   },
 
-  "hundreds of connects and closes leave no descriptor behind, and further ones no memory": async ({
-    transport,
-    edge,
-  }) => {
+  "hundreds of connects and closes leak no descriptors and no memory": async ({ transport, edge }) => {
     const failures: string[] = [];
     const cycle = async (): Promise<void> => {
       const peer = await Peer.open(transport, edge).catch((error: Error) => void failures.push(error.message));
@@ -209,12 +211,17 @@ export const CASES: Record<string, Case> = {
       `${failures.length} attempts failed, the first: ${failures[0]}`,
     );
     const grown = grownKb.map((each) => each.toFixed(1)).join(", ");
-    check(grownKb.at(-1)! < GROWTH_KB_MAX, `${grown} KB more a connection, round by round, limit ${GROWTH_KB_MAX}`);
-    return `${cycles} cycles a round; ${before} descriptors before, ${descriptors()} after; ${grown} KB more a connection, round by round; ${failures.length} attempts failed`;
+    check(grownKb.at(-1)! < GROWTH_KB_MAX, `${grown} KB more per connection in each round, limit ${GROWTH_KB_MAX}`);
+    return [
+      `${cycles} cycles in each round`,
+      `${before} descriptors before, ${descriptors()} after`,
+      `${grown} KB more per connection in each round`,
+      `${failures.length} attempts failed`,
+    ].join("; ");
   },
 };
 
-/** So that what nobody holds any more is not counted. */
+/** Frees unreachable objects, so that they do not count as growth. */
 function collectGarbage(): void {
   setFlagsFromString("--expose-gc");
   (runInNewContext("gc") as () => void)();

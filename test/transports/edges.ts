@@ -1,10 +1,10 @@
-/** A proxy's end of each transport, with an echo behind it in place of sessions, for the conformance suite. */
+/** Opens the proxy's end of each transport for the conformance suite. An echo answers in place of sessions. */
 import { pickUdpPort, startRtc, UdpEdge, WebTransportEdge, type Channel, type OpenSession } from "@tributary/proxy";
 import type { ProxyInfo } from "@tributary/client";
 import { LIMITS } from "@tributary/protocol";
 import { loadNativeTransport } from "@tributary/native-transport";
 
-/** First byte of a message to the echo: return it, close the channel, or send so many messages. */
+/** The first byte of a message tells the echo to return it, to close the channel, or to send FLOOD_MESSAGES. */
 export const ECHO = 1;
 export const CLOSE = 2;
 export const FLOOD = 3;
@@ -13,12 +13,12 @@ export const FLOOD_BYTES = LIMITS.channelMessageBytesMax;
 
 export interface Edge {
   readonly proxy: ProxyInfo;
-  /** Where it listens, for packets that are none. */
+  /** The port where the edge listens. Tests send garbage to it. */
   readonly udpPort: number;
-  /** WebRTC by node-datachannel. */
+  /** True if this is WebRTC by node-datachannel. */
   readonly isLibrary: boolean;
   exchange(offer: string): Promise<string>;
-  /** Reasons of the ends that the edge has told of. */
+  /** The reasons that the edge gave when channels ended. */
   readonly ends: string[];
   readonly openCount: number;
   close(): void;
@@ -27,7 +27,7 @@ export interface Edge {
 const HOST = "127.0.0.1";
 const SESSIONS_MAX = 32;
 
-/** `withLibrary`: WebRTC as if the native part were not there. */
+/** With `withLibrary`, WebRTC ignores the native part. */
 export async function openEdge(name: "webrtc" | "webtransport" | "udp", withLibrary = false): Promise<Edge> {
   const ends: string[] = [];
   const open = new Set<Channel>();
@@ -46,7 +46,7 @@ export async function openEdge(name: "webrtc" | "webtransport" | "udp", withLibr
     get openCount() {
       return open.size;
     },
-    exchange: () => Promise.reject(new Error("no signalling here")),
+    exchange: () => Promise.reject(new Error("this transport has no signalling")),
   };
   const proxy: ProxyInfo = { id: name, name, url: "http://127.0.0.1:1" };
   if (name === "udp") {
@@ -88,7 +88,7 @@ function echoOf(channel: Channel, onEnd: (reason: string) => void): ReturnType<O
   let left = 0;
   const flood = (): void => {
     for (; left > 0 && channel.room > 0; left--) channel.send(new Uint8Array(FLOOD_BYTES).fill(left & 0xff, 1));
-    // A queue that is full says when it is not; an event that was lost must not end the flood.
+    // A full queue announces when it has room again. The timer continues the flood if that event is lost.
     if (left > 0) setTimeout(flood, 5);
   };
   return {

@@ -1,15 +1,15 @@
 /**
- * A path for datagrams that misbehaves when told to: a UDP relay on loopback before some other port. It changes no
- * datagram; it lets them through, or not. Not a link (lab/links): no rate, no delay.
+ * A UDP relay on loopback in front of another port. A test can make it drop datagrams or change the client's port. It
+ * never changes a datagram and has no rate or delay; lab/links has those.
  */
 import dgram from "node:dgram";
 
 const HOST = "127.0.0.1";
 
 export class Relay {
-  /** Nothing passes. */
+  /** If true, the relay drops everything. */
   isDead = false;
-  /** Longer payloads do not pass. */
+  /** The relay drops longer payloads. */
   bytesMax = Infinity;
   readonly #front = dgram.createSocket("udp4");
   readonly #backs = new Map<number, dgram.Socket>();
@@ -29,7 +29,7 @@ export class Relay {
     return this.#front.address().port;
   }
 
-  /** The proxy sees the client come from another port, as after a change of networks. */
+  /** Gives each client a new port on the proxy's side, as a change of networks does. */
   moveClients(): void {
     for (const back of this.#backs.values()) back.close();
     this.#backs.clear();
