@@ -1,6 +1,6 @@
 /**
- * What people do with Origo through the dashboard: sign in, keep users, act on proxies, change the configuration,
- * run experiments, save views. One zod schema each; imports nothing but zod, so that the page shares it.
+ * What people do with Origo through the dashboard: sign in, manage users, act on proxies, change the configuration,
+ * run experiments, save views. Each message has one zod schema, which the page shares.
  * Every change needs the role admin, the login's cookie and its CSRF token in the header `x-csrf-token`.
  */
 import { z } from "zod";
@@ -27,8 +27,8 @@ export const Role = z.enum(["admin", "viewer"]);
 export type Role = z.infer<typeof Role>;
 
 /**
- * Answer of GET, POST and DELETE /v1/login. `loginRequired` is false only where Origo was started so on a loopback
- * address.
+ * Answer of GET, POST and DELETE /v1/login. `loginRequired` is false only if Origo runs on a loopback address and was
+ * started without login.
  */
 export const LoginResponse = z
   .object({
@@ -54,8 +54,8 @@ export const NewUser = z.object({ name, password, role: Role }).strict();
 export const UserChange = z.object({ password: password.optional(), role: Role.optional() }).strict();
 
 /**
- * Body of POST /v1/fleet/ID. A draining proxy finishes what it has; a disabled one is told to no client; both survive
- * restarts.
+ * Body of POST /v1/fleet/ID. A draining proxy finishes what it has. Clients are not told of a disabled proxy. Both
+ * states survive restarts.
  */
 export const FleetAction = z.discriminatedUnion("action", [
   z.object({ action: z.enum(["drain", "disable", "enable"]) }).strict(),
@@ -76,7 +76,7 @@ export const Setting = z
     max: z.number().optional(),
     options: z.array(z.string()).optional(),
     default: z.union([z.number(), z.boolean(), z.string()]),
-    /** True where each download can have a value of its own: what the arms of an experiment may set. */
+    /** Each download can have a value of its own, so the arms of an experiment may set it. */
     perDownload: z.boolean().optional(),
   })
   .strict();
@@ -94,8 +94,8 @@ export const ConfigResponse = z
   .strict();
 export type ConfigResponse = z.infer<typeof ConfigResponse>;
 /**
- * Body of PUT /v1/config; `baseVersion` other than the current one is answered with 409. A value equal to its default
- * is dropped.
+ * Body of PUT /v1/config. If `baseVersion` is not the current version, the answer is 409. Origo drops a value that
+ * equals its default.
  */
 export const ConfigChange = z.object({ baseVersion: z.number().int(), values: SettingValues, reason }).strict();
 /** Answer of GET /v1/config/history, newest first. */
@@ -117,8 +117,8 @@ export const ConfigHistory = z
 export type ConfigHistory = z.infer<typeof ConfigHistory>;
 
 /**
- * A download draws one arm of each running experiment, by weight; its record says which. An arm's values are client
- * settings.
+ * A download draws one arm of each running experiment, by weight, and its record says which. The values of an arm are
+ * settings of scope client.
  */
 export const ExperimentArm = z
   .object({ name, weight: z.number().positive().max(1000), values: SettingValues })
@@ -137,12 +137,12 @@ export const Experiment = NewExperiment.extend({
 export type Experiment = z.infer<typeof Experiment>;
 /** Answer of GET /v1/experiments; POST takes a NewExperiment and makes a draft. */
 export const ExperimentsResponse = z.object({ experiments: z.array(Experiment) }).strict();
-/** Body of PATCH /v1/experiments/ID. Only a draft can be started, only a running one stopped. */
+/** Body of PATCH /v1/experiments/ID. Only a draft can start, and only a running experiment can stop. */
 export const ExperimentChange = z.object({ state: z.enum(["running", "stopped"]) }).strict();
 
 /**
- * Answer of GET /v1/client-config, open to any origin: client settings that differ from the defaults, and running
- * experiments.
+ * Answer of GET /v1/client-config, open to any origin: the client settings that differ from the defaults, and the
+ * running experiments.
  */
 export const ClientConfig = z
   .object({
@@ -153,7 +153,7 @@ export const ClientConfig = z
   .strict();
 export type ClientConfig = z.infer<typeof ClientConfig>;
 
-/** A saved view of a page: `state` is the page's own, as JSON text. GET and POST /v1/views, DELETE /v1/views/ID. */
+/** A saved view of a page. The page writes `state` as JSON text. GET and POST /v1/views, DELETE /v1/views/ID. */
 export const NewView = z
   .object({ name, page: z.enum(["downloads", "analysis"]), state: z.string().max(ADMIN_LIMITS.viewChars) })
   .strict();

@@ -1,6 +1,7 @@
 /**
- * What crosses a process boundary, as constants and types. Imports nothing, so every package can import it.
- * The zod schemas are beside it: `@tributary/contract/schema` (messages), `/admin-schema` and `/query-schema`.
+ * What crosses a process boundary, as constants, types and parsers. It imports no other package, so every package can
+ * import it. The zod schemas have doors of their own: `@tributary/contract/schema` (messages), `/admin-schema` and
+ * `/query-schema`. So have the tables of record fields (`/record-fields`) and of settings (`/settings`).
  */
 
 /** The transports between a client and a proxy. */

@@ -1,7 +1,7 @@
 /**
- * What the dashboard asks of the stored downloads, and what it is answered: the fields there are, pages of downloads,
- * charts, and the difference between two groups. One zod schema each; imports nothing but zod, so that the page shares
- * it. Field names are checked against the list of fields by whoever answers, never put into SQL as they come.
+ * Queries of the dashboard over the stored downloads, and their answers: the list of fields, pages of downloads,
+ * charts, and the difference between two groups. Each message has one zod schema, which the page shares. Origo looks
+ * up each field name in its list of fields and never puts the name into SQL.
  */
 import { z } from "zod";
 
@@ -23,9 +23,8 @@ const scalar = z.union([z.string().max(QUERY_LIMITS.valueChars), z.number().fini
 const finite = z.number().finite();
 
 /**
- * One characteristic of a download. `unit` is null for text and pure numbers; `values` lists the values of an
- * enumeration. Besides those listed there is `arm:ID` wherever a field is named: the arm that a download drew of the
- * experiment ID.
+ * One characteristic of a download. `unit` is null for text and pure numbers. `values` lists the values of a choice.
+ * Besides the listed fields, `arm:ID` is the arm that the download drew of the experiment ID.
  */
 export const Field = z
   .object({
@@ -65,8 +64,8 @@ const where = z.array(Condition).max(QUERY_LIMITS.conditions).default([]);
 const groupBy = (most: number) => z.array(fieldName).max(most).default([]);
 
 /**
- * Body of POST /v1/query/downloads. Rows hold the cells of `columns`, in that order; `cursor` is the `next` of the page
- * before.
+ * Body of POST /v1/query/downloads. Rows hold the cells of `columns`, in this order. `cursor` is the `next` of the
+ * previous page.
  */
 export const DownloadsQuery = z
   .object({
@@ -83,8 +82,8 @@ export const Cell = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 export type Cell = z.infer<typeof Cell>;
 
 /**
- * `ids[i]` is the download of `rows[i]`; `matching` counts all downloads that match, or is null where counting was not
- * worth it.
+ * `ids[i]` is the download of `rows[i]`. `matching` counts all downloads that match; only the first page has it, and it
+ * is null on later ones.
  */
 export const DownloadsPage = z
   .object({
@@ -144,7 +143,7 @@ export const Box = z
     q3: finite,
     whiskerLow: finite,
     whiskerHigh: finite,
-    /** Values beyond the whiskers, at most 200, drawn at random when there are more. */
+    /** Values beyond the whiskers. If there are more than 200, these are drawn at random. */
     outliers: z.array(finite),
     outlierCount: z.number().int(),
   })
@@ -152,8 +151,8 @@ export const Box = z
 export type Box = z.infer<typeof Box>;
 
 /**
- * Answer of POST /v1/query/chart. `n` counts the downloads behind each group; groups past the limit are left out and
- * counted.
+ * Answer of POST /v1/query/chart. `n` counts the downloads of each group. Groups beyond the limit are left out, and
+ * `groupsLeftOut` counts them.
  */
 export const Chart = z.discriminatedUnion("chart", [
   z.object({ chart: z.literal("box"), boxes: z.array(Box), groupsLeftOut: z.number().int() }).strict(),
@@ -208,19 +207,19 @@ export const Chart = z.discriminatedUnion("chart", [
 ]);
 export type Chart = z.infer<typeof Chart>;
 
-/** Body of POST /v1/query/difference: the metric where `field` is `b`, less where it is `a`. */
+/** Body of POST /v1/query/difference: compares the metric where `field` is `b` with the metric where it is `a`. */
 export const DifferenceQuery = z.object({ metric: fieldName, field: fieldName, a: scalar, b: scalar, where }).strict();
 export type DifferenceQuery = z.input<typeof DifferenceQuery>;
 
-/** `mean` and `median` are null where no download has the metric. */
+/** `mean` and `median` are null if no download has the metric. */
 const Arm = z
   .object({ n: z.number().int(), clients: z.number().int(), mean: finite.nullable(), median: finite.nullable() })
   .strict();
 
 /**
- * Answer of POST /v1/query/difference: b - a of the means, with a 95 % interval by bootstrap over clients (a client's
- * downloads are not independent). `difference` and `ratio` are null where an arm has no download, `interval` with fewer
- * than two clients in an arm; `enough` says whether both arms have the clients for the interval to be trusted.
+ * Answer of POST /v1/query/difference: b - a of the means, with a 95 % interval by bootstrap over clients, since the
+ * downloads of one client are not independent. `difference` and `ratio` are null if an arm has no download. `interval`
+ * is null if an arm has fewer than two clients. `enough` says whether both arms have enough clients to trust it.
  */
 export const Difference = z
   .object({
@@ -235,8 +234,8 @@ export const Difference = z
 export type Difference = z.infer<typeof Difference>;
 
 /**
- * One packet that a client received: ms since the request, index into `proxies` of the record, generation, what became
- * of it.
+ * One packet that a client received: ms since the request, index into `proxies` of the record, generation, and the fate
+ * of the packet.
  */
 export const TracePacket = z.tuple([
   finite.nonnegative(),

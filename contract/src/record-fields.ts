@@ -1,7 +1,8 @@
 /**
  * The fields of a download's record: the one table that the message schema, Origo's row and columns, the fields of
  * queries and docs/spec/records.md come from. A new field is a row here and the line that fills it: in the client
- * (client/src) if the record has it, in origo/src/store/record-row.ts if Origo computes it, nowhere if it is derived (derived-fields.ts).
+ * (client/src) if the record has it, in origo/src/store/record-row.ts if Origo computes it. A field that queries
+ * compute from columns is a row of derived-fields.ts and needs no other line.
  */
 import { DERIVED_FIELDS } from "./derived-fields";
 import { MODES, REJECTION_KINDS, TRANSPORTS } from "./index";

@@ -126,7 +126,7 @@ const KNOWN: ReadonlySet<string> = new Set(REJECTION_KINDS);
 
 export const isRejectionKind = (kind: string): kind is RejectionKind => KNOWN.has(kind);
 
-/** What a peer sent as a rejection. A kind that this version does not know becomes `unknown` and stays in the message. */
+/** What a peer sent as a rejection. A kind that is not in the list becomes `unknown` and stays in the message. */
 export function rejectionOf(kind: string, message: string): Rejection {
   return isRejectionKind(kind) ? { kind, message } : { kind: "unknown", message: `${kind}: ${message}` };
 }

@@ -11,29 +11,26 @@ import { MODES, rejectionOf, TRANSPORTS, type RejectionKind } from "./index";
 
 export { SCHEMA_LIMITS };
 
-/** Latest instant that a JavaScript Date can hold. */
+/** The latest instant that a JavaScript Date can hold. */
 const EPOCH_MS_MAX = 8.64e15;
 
 const finite = z.number().finite().nonnegative().max(Number.MAX_SAFE_INTEGER);
 const count = finite.int();
 const epochMs = z.number().finite().nonnegative().max(EPOCH_MS_MAX);
-/** NUL and lone surrogates, which no text needs and PostgreSQL cannot hold, become the replacement character. */
+/** PostgreSQL cannot hold NUL and lone surrogates, so they become the replacement character. */
 const text = (charsMax: number) =>
   z
     .string()
     .max(charsMax)
     .transform((value) => value.replaceAll("\0", "\uFFFD").replace(/\p{Cs}/gu, "\uFFFD"));
 const isPlain = (value: string): boolean => !value.includes("\0") && !/\p{Cs}/u.test(value);
-/** Any version; in lower case from here on, so that one id has one spelling. */
+/** Of any version. It becomes lower case, so that one id has one spelling. */
 const uuid = z.string().uuid().toLowerCase();
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hex digits");
 const label = (charsMax: number) =>
   z.string().min(1).max(charsMax).refine(isPlain, "must not hold NUL or half of a surrogate pair");
 
-/**
- * Why `value` is not an acceptable address, or undefined when it is. Query and fragment can carry secrets, so none is
- * kept.
- */
+/** Why `value` is not an acceptable address; undefined if it is. A query or fragment can be a secret. */
 function urlFault(value: string): string | undefined {
   if (!URL.canParse(value)) return "must be an absolute URL";
   if (!isPlain(value)) return "must not hold NUL or half of a surrogate pair";
@@ -58,7 +55,7 @@ const plainUrl = (charsMax: number) =>
 export const Place = z.object({ lat: z.number().min(-90).max(90), lon: z.number().min(-180).max(180) }).strict();
 export type Place = z.infer<typeof Place>;
 
-/** Where a proxy takes WebTransport sessions, and the certificates it shows: SHA-256, the one shown first. */
+/** Where a proxy takes WebTransport sessions, and the SHA-256 of its certificates. It shows the first one now. */
 export const WebTransportAddress = z
   .object({
     url: plainUrl(SCHEMA_LIMITS.proxyUrlChars).refine((value) => value.startsWith("https:"), "must be https"),
@@ -72,7 +69,7 @@ export const UdpAddress = z.object({ host: label(255), port: count.min(1).max(65
 export type UdpAddress = z.infer<typeof UdpAddress>;
 
 /**
- * What a proxy says of itself when it connects; WebRTC is there always, its address is in its answers.
+ * What a proxy says of itself when it connects. Every proxy takes WebRTC; its answers to offers hold the address.
  * `rateBytesPerSec` 0 means unlimited.
  */
 export const ProxyHello = z
@@ -86,21 +83,21 @@ export const ProxyHello = z
     udp: UdpAddress.optional(),
     rateBytesPerSec: finite,
     startedAtMs: epochMs,
-    /** Tells it from others of its name, and stays the same when it starts anew, while its address may not. */
+    /** Tells this proxy from others with its name. It survives restarts, and the address may not. */
     instance: label(SCHEMA_LIMITS.nameChars).optional(),
     /** Degrees. */
     place: Place.optional(),
-    /** Who runs it. */
+    /** Who runs the proxy. */
     operator: label(SCHEMA_LIMITS.nameChars).optional(),
-    /** Sessions at once. */
+    /** The most sessions at once. */
     capacity: count.optional(),
   })
   .strict();
 export type ProxyHello = z.infer<typeof ProxyHello>;
 
 /**
- * A proxy's report, sent every `proxy.heartbeatMs`. All but sessions, activeRequests and cacheBytes count up from its
- * start.
+ * A proxy's report, sent every `proxy.heartbeatMs`. The numbers count up from its start, except sessions,
+ * activeRequests, cacheBytes and load.
  */
 export const ProxyStatus = z
   .object({
@@ -113,15 +110,15 @@ export const ProxyStatus = z
     cacheHits: count,
     errors: count,
     uptimeMs: finite,
-    /** The largest of: share of its rate sent, share of its sessions taken, share of the time its event loop was busy. */
+    /** The largest of three shares: of its rate that it sends, of its sessions, of the time its event loop is busy. */
     load: finite.optional(),
   })
   .strict();
 export type ProxyStatus = z.infer<typeof ProxyStatus>;
 
 /**
- * Claims of the token in ProxiesResponse (JWT, RFC 7519, EdDSA): this client may use these proxies, up to so many bytes
- * from each.
+ * Claims of the token in ProxiesResponse (JWT, RFC 7519, EdDSA). The client `sub` may use the proxies `aud`, up to
+ * `bytes` from each of them.
  */
 export const TokenClaims = z
   .object({
@@ -137,17 +134,17 @@ export const TokenClaims = z
 export type TokenClaims = z.infer<typeof TokenClaims>;
 
 /**
- * What Origo tells a proxy, after its hello and at each change: event "control". Values are settings of scope proxy
- * that differ from the defaults.
+ * What Origo tells a proxy after its hello and after each change, as the event "control". `values` are the settings of
+ * scope proxy that differ from the defaults.
  */
 export const ProxyControl = z
   .object({
     draining: z.boolean(),
     version: count,
     values: z.record(z.string(), z.union([z.number().finite(), z.boolean(), z.string()])),
-    /** Public keys that tokens are signed with, by id: Ed25519, SPKI, PEM. */
+    /** Public keys that verify tokens, by id: Ed25519, SPKI, PEM. */
     keys: z.record(z.string(), z.string()),
-    /** Origo's clock, by which tokens expire. */
+    /** Origo's clock. Tokens expire by it. */
     nowMs: epochMs,
   })
   .strict();
@@ -186,7 +183,7 @@ export const RecordProxy = z
     rejected: count,
     lost: count,
     rttMs: finite.nullable(),
-    /** Absent when no session was there: HTTP alone, or none could be made. */
+    /** Absent if the download had no session to this proxy. */
     transport: TransportName.optional(),
     state: z.enum(["used", "failed"]),
     error: RecordedRejection.optional(),
@@ -201,13 +198,13 @@ export const RecordProxy = z
   });
 export type RecordProxy = z.infer<typeof RecordProxy>;
 
-/** Both ends inclusive, like HTTP. */
+/** Both ends are inclusive, as in HTTP. */
 const ByteRange = z
   .object({ start: count, end: count })
   .strict()
   .refine((range) => range.start <= range.end, { message: "start must not be after end", path: ["start"] });
 
-/** `id` is the experiment's, `arm` the name of the arm. */
+/** `id` names the experiment, and `arm` its arm. */
 export const DrawnArm = z.object({ id: label(SCHEMA_LIMITS.idChars), arm: label(SCHEMA_LIMITS.nameChars) }).strict();
 export type DrawnArm = z.infer<typeof DrawnArm>;
 
@@ -262,8 +259,8 @@ const structured = {
 type Structured = z.output<z.ZodObject<typeof structured>>;
 
 /**
- * One download as its client saw it. docs/spec/records.md describes every field. Throughput, goodput and their ratio are
- * what the client shows to its user: Origo computes its own from bytes and time.
+ * One download as its client saw it. docs/spec/records.md describes every field. Throughput, goodput and their ratio
+ * are what the client shows to its user. Origo computes its own from bytes and time.
  */
 export type DownloadRecord = PlainRecord & Structured;
 export const DownloadRecord = z.object({ ...plainShape, ...structured }).strict() as unknown as z.ZodType<
@@ -272,7 +269,7 @@ export const DownloadRecord = z.object({ ...plainShape, ...structured }).strict(
   unknown
 >;
 
-/** Something that went wrong outside a download, or beside one. */
+/** An error that a client or a proxy reports. It need not belong to a download. */
 export const ErrorReport = z
   .object({
     id: uuid,
@@ -281,7 +278,7 @@ export const ErrorReport = z
     source: z.enum([...SOURCES, "proxy"]),
     ...rejectionShape,
     url: plainUrl(SCHEMA_LIMITS.urlChars).optional(),
-    /** What followed from it: the download fetched the rest directly. */
+    /** What followed: the download fetched the rest directly. */
     ledTo: z.enum(["fallback"]).optional(),
   })
   .strict()
@@ -300,7 +297,7 @@ export const ErrorsRequest = z
   .strict();
 export type ErrorsRequest = z.infer<typeof ErrorsRequest>;
 
-/** Answer of both POSTs (202): what was stored now, and what had been stored before. */
+/** Answer of both POSTs (202): how many Origo stored now, and how many it had already. */
 export const IntakeResponse = z.object({ accepted: count, duplicate: count }).strict();
 export type IntakeResponse = z.infer<typeof IntakeResponse>;
 
@@ -317,9 +314,9 @@ export const ListedProxy = z
 export type ListedProxy = z.infer<typeof ListedProxy>;
 
 /**
- * Answer of GET /v1/proxies. `token` is a JWT that opens these proxies to this client for a while: token.ts. `network`:
- * where the client asks from, the first 24 bits of its address (IPv6: 48), by which it keeps apart what it remembers of
- * one network and another.
+ * Answer of GET /v1/proxies. `token` is a JWT that opens these proxies to this client for a while (TokenClaims).
+ * `network` is the first 24 bits of the client's address (IPv6: 48). The client keeps what it remembers of one network
+ * apart from what it remembers of another.
  */
 export const ProxiesResponse = z
   .object({
@@ -331,8 +328,8 @@ export const ProxiesResponse = z
 export type ProxiesResponse = z.infer<typeof ProxiesResponse>;
 
 /**
- * A live proxy as the dashboard sees it. `status` is null until its first report; the rates, in bytes a second between
- * its last two reports, are null until its second one.
+ * A live proxy as the dashboard sees it. `status` is null until the first report. The rates are bytes per second
+ * between the last two reports, and null until the second report.
  */
 export const FleetProxy = ProxyHello.extend({
   id: label(SCHEMA_LIMITS.idChars),
@@ -341,12 +338,12 @@ export const FleetProxy = ProxyHello.extend({
   status: ProxyStatus.nullable(),
   sentBytesPerSec: finite.nullable(),
   originBytesPerSec: finite.nullable(),
-  /** `draining` and `disabled` ones are told to no client; a draining one takes no new requests either. */
+  /** Clients are not told of a draining or disabled proxy. A draining proxy also takes no new requests. */
   state: z.enum(["live", "draining", "disabled"]),
 });
 export type FleetProxy = z.infer<typeof FleetProxy>;
 
-/** Answer of GET /v1/fleet; `nowMs` is Origo's clock, to read `lastSeenMs` against. */
+/** Answer of GET /v1/fleet. `nowMs` is Origo's clock, which `lastSeenMs` comes from. */
 export const FleetResponse = z.object({ nowMs: epochMs, proxies: z.array(FleetProxy) }).strict();
 export type FleetResponse = z.infer<typeof FleetResponse>;
 
@@ -356,15 +353,13 @@ export const RecordsResponse = z
   .strict();
 export type RecordsResponse = z.infer<typeof RecordsResponse>;
 
-/** Answer of GET /v1/errors, newest first; pages like RecordsResponse. */
+/** Answer of GET /v1/errors, newest first, in pages like RecordsResponse. */
 export const ErrorsResponse = z
   .object({ errors: z.array(ErrorReport).max(SCHEMA_LIMITS.recordsPerPage), next: uuid.nullable() })
   .strict();
 export type ErrorsResponse = z.infer<typeof ErrorsResponse>;
 
-/**
- * Answer of GET /v1/site-rules, open to any origin: addresses that are media (`carried`) or are not, for the extension.
- */
+/** Answer of GET /v1/site-rules, open to any origin: it tells the extension which addresses are media (`carried`). */
 export const SiteRules = z
   .object({
     rules: z
@@ -386,8 +381,8 @@ export const SiteRules = z
 export type SiteRules = z.infer<typeof SiteRules>;
 
 /**
- * What is wrong with a request. `field` is the path to it, e.g. `records[0].url`; got and limit are numbers where there
- * are any.
+ * What is wrong with a request. `field` is the path to the fault, e.g. `records[0].url`. `got` and `limit` are there if
+ * the fault is a number.
  */
 export const ApiError = z
   .object({
@@ -404,7 +399,7 @@ export type ApiError = z.infer<typeof ApiError>;
 export const ErrorResponse = z.object({ error: ApiError }).strict();
 export type ErrorResponse = z.infer<typeof ErrorResponse>;
 
-/** The first fault that a schema found, as what is told to the sender: the field by path, and what it must be. */
+/** The first fault that a schema found, for the sender: the path of the field, and what the field must be. */
 export function faultOf(error: z.ZodError): ApiError {
   const issue = error.issues[0];
   if (issue === undefined) return { kind: "badField", message: "refused" };

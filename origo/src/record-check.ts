@@ -1,7 +1,7 @@
 /**
- * A quick look at batches of records: true for what schema.ts would take as it is, in a twentieth of the time. False
- * says nothing: schema.ts decides then, and names the fault. The rules are those of RecordsRequest;
- * record-check.test.ts holds the two against each other.
+ * A quick check of batches of records. True means that the schema RecordsRequest takes the batch without a change; this
+ * check needs a twentieth of its time. False means nothing: the schema then decides and names the fault.
+ * record-check.test.ts compares the two.
  */
 import { REJECTION_KINDS } from "@tributary/contract";
 import { recordFields, type RecordField } from "@tributary/contract/record-fields";
@@ -9,7 +9,7 @@ import { SCHEMA_LIMITS, TransportName } from "@tributary/contract/schema";
 
 type Check = (value: unknown) => boolean;
 
-/** NUL and surrogates are schema.ts's to judge. */
+/** The schema decides about NUL and surrogates. */
 const PLAIN = /^[^\0\uD800-\uDFFF]*$/;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const SHA256 = /^[0-9a-f]{64}$/;
@@ -66,7 +66,7 @@ function isObject(required: Record<string, Check>, optional: Record<string, Chec
 
 const origins = new Set<string>();
 
-/** Hosts are few and judged by URL itself; a path cannot make an address invalid. */
+/** Hosts are few, and URL checks each once. A path cannot make an address invalid. */
 const isUrl: Check = (value) => {
   const origin =
     typeof value === "string" && value.length <= SCHEMA_LIMITS.urlChars ? URL_PARTS.exec(value)?.[1] : undefined;
@@ -160,6 +160,6 @@ const isRecord = isObject(
 
 const hasRecords = isObject({ records: isListOf(SCHEMA_LIMITS.recordsPerRequest, isRecord) });
 
-/** Is it a body of POST /v1/records that needs no change? */
+/** Whether it is a body of POST /v1/records that needs no change. */
 export const isRecordsRequest: Check = (value) =>
   hasRecords(value) && (value as { records: unknown[] }).records.length > 0;

@@ -1,6 +1,7 @@
 /**
- * Fields: what can be shown, filtered, charted and exported of a download, each with its SQL. A basic field is a column.
- * A derived one is computed from columns, so the two never disagree. The table is contract/src/record-fields.ts.
+ * Fields: what can be shown, filtered, charted and exported of a download, each with its SQL. A basic field is a
+ * column. A derived one is computed from columns, so the two never disagree. The table is
+ * contract/src/record-fields.ts.
  */
 import type { Field } from "@tributary/contract/query-schema";
 import { recordFields, type FieldType } from "@tributary/contract/record-fields";
@@ -75,13 +76,11 @@ export const FIELDS: readonly StoredField[] = recordFields.map(([name, field]): 
 
 const BY_NAME = new Map(FIELDS.map((field) => [field.name, field]));
 
-/** Between experiments in the column of that name, which begins and ends with it: a character that no name needs. */
+/** Stands before, between and after the experiments in their column. No name needs this character. */
 export const ARM_SEPARATOR = "\u001f";
 const ARM_FIELD = /^arm:([A-Za-z0-9_-]{1,64})$/;
 
-/**
- * Besides the list there is `arm:ID`, the arm that a download drew of the experiment ID, empty where it took no part.
- */
+/** A field of the list, or `arm:ID`: the arm that a download drew of the experiment ID, empty if it took no part. */
 export function fieldOf(name: string): StoredField | undefined {
   const id = ARM_FIELD.exec(name)?.[1];
   if (id === undefined) return BY_NAME.get(name);

@@ -1,13 +1,12 @@
 /**
- * Intake: batches that arrive while one is being written are written together, in one transaction, so that the cost of
- * a commit is shared by as many as wait for it. Bounded: beyond the bound it refuses at once, and the sender keeps its
- * records.
+ * Intake writes the batches that arrive during a transaction together in the next one, so that they share the cost of
+ * a commit. If too many rows wait, it refuses a batch at once, and the sender keeps its records.
  */
 import type { IntakeResponse } from "@tributary/contract/schema";
 import type { OrigoSettings } from "@tributary/contract/settings";
 import type { Column, Database, Queries, Row } from "./database";
 
-/** So many batches that fail one by one mean that the next ones would fail too: the database is gone. */
+/** If this many batches fail one after another, the database is gone, and the next ones would fail too. */
 const FAILED_MAX = 2;
 
 /** Too many rows wait already. Nothing of the batch was stored. */
@@ -55,7 +54,7 @@ export class Intake {
     this.#settings = settings;
   }
 
-  /** All or none of them. Rejects with IntakeFull, or with what the database says. */
+  /** Stores all rows or none. Rejects with IntakeFull, or with the error of the database. */
   add(rows: readonly Row[]): Promise<IntakeResponse> {
     const limit = this.#settings.intakeWaitingMax;
     if (this.#waiting + rows.length > limit) return Promise.reject(new IntakeFull(this.#waiting, limit));

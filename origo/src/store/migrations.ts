@@ -31,7 +31,8 @@ function arrivalTable(name: string, columns: readonly Column[], kind: Kind): rea
 
 const tracesTable = (kind: Kind): readonly string[] => [
   `CREATE TABLE traces (
-    id UUID NOT NULL${kind === "postgres" ? " PRIMARY KEY" : ""}, received_at_ms DOUBLE PRECISION NOT NULL, packed BYTEA NOT NULL)`,
+    id UUID NOT NULL${kind === "postgres" ? " PRIMARY KEY" : ""},
+    received_at_ms DOUBLE PRECISION NOT NULL, packed BYTEA NOT NULL)`,
 ];
 
 /** What people do through the dashboard. Settings, experiments and views are JSON text, which no query looks into. */

@@ -1,6 +1,6 @@
 /**
- * SQL of what is asked: conditions and groups as text with places, values apart. Names of fields are looked up in
- * fields.ts; nothing that was asked ever becomes text of SQL.
+ * SQL for queries: conditions and groups become text with places, and values stay apart. The names of fields are looked
+ * up in fields.ts. No text of a request becomes SQL.
  */
 import { faultAt } from "./faults";
 import type { Condition } from "@tributary/contract/query-schema";
@@ -26,14 +26,14 @@ export class Places {
   }
 }
 
-/** Throws a QueryFault that names the place in the request for a field that there is not. */
+/** Throws a QueryFault if there is no field `name`. `path` is its place in the request. */
 export function known(name: string, path: string): StoredField {
   const field = fieldOf(name);
   if (!field) throw faultAt(path, `there is no field ${JSON.stringify(name)}`);
   return field;
 }
 
-/** The same for a field that must be a number or a time. */
+/** The same, and the field must be a number or a time. */
 export function knownNumber(name: string, path: string): StoredField {
   const field = known(name, path);
   if (field.type === "number" || field.type === "time") return field;
@@ -66,7 +66,7 @@ function conditionOf(condition: Condition, places: Places, path: string): string
 
 const textOf = (field: StoredField): string => (field.type === "text" ? field.sql : `${field.sql}::VARCHAR`);
 
-/** The value, when it is of the field's type. */
+/** The value, if it has the field's type. Throws a QueryFault otherwise. */
 export function valueFor(field: StoredField, value: string | number | boolean, path: string): Cell {
   const wanted = field.type === "text" ? "string" : field.type === "boolean" ? "boolean" : "number";
   if (typeof value === wanted) return value;
