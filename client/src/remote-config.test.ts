@@ -27,7 +27,7 @@ const config = (fields: Partial<ClientConfig>): ClientConfig => ({
   ...fields,
 });
 
-test("remote config: values become options and settings; 0 leaves the choice to the mode; strangers are left out", async () => {
+test("remote config: values become options and settings; unknown keys and zeros are left out", async () => {
   const values = {
     "client.mode": "split-http",
     "client.generationSize": 0,
@@ -46,7 +46,7 @@ test("remote config: values become options and settings; 0 leaves the choice to 
   expect(remote.clientSettings).toEqual({ stallMs: 700, idleCloseMs: 800 });
 });
 
-test("remote config: arms are drawn by weight, each download its own, the same ids the same (4,000 downloads, 1 : 3)", async () => {
+test("remote config: arms are drawn by weight, and the same ids draw the same (4,000 downloads, 1 : 3)", async () => {
   const remote = await configWith(config({ experiments: [{ id: "e", arms: ARMS }] }));
   let small = 0;
   for (let download = 0; download < 4000; download++) {
