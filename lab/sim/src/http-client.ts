@@ -7,15 +7,15 @@
  * segment carries what a data frame does, with a header as long.
  */
 import { formatContentRange, type ByteRange, type ResponseHead } from "@tributary/contract";
-import { SPLIT_CONNECTIONS_MAX, SplitHttp, type SplitHttpCommand } from "@tributary/protocol";
+import { SPLIT_CONNECTIONS_MAX } from "@tributary/protocol";
+import { contentOf } from "./content";
+import { ParallelUser, SEGMENT_BYTES, SplitUser, type HttpUser } from "./http-users";
 import { meanLoss } from "./link";
 import { Network, type NetworkUser, type OnLinkEvent } from "./network";
-import { contentOf } from "./simulate";
 import { TcpSender } from "./tcp";
 import type { HttpMode, OnArrival, Outcome, World } from "./world";
 
-export const SEGMENT_BYTES = 1100;
-export const SEGMENT_HEADER_BYTES = 12;
+const SEGMENT_HEADER_BYTES = 12;
 const ACK_BYTES = 40;
 const REQUEST_BYTES = 300;
 const TICK_MS = 5;
@@ -27,20 +27,8 @@ const LATE_MS = 1000;
 const UP = { ack: 0, request: 1 << 28, close: 2 << 28 } as const;
 const UP_MASK = 3 << 28;
 
-/** A client's side: it asks and cancels, and is told of answers in the order of each connection's bytes. */
-interface HttpUser {
-  readonly isComplete: boolean;
-  handleHead(askId: number, head: ResponseHead, nowMs: number): void;
-  handleBytes(askId: number, bytes: Uint8Array, nowMs: number): void;
-  handleEnd(askId: number, nowMs: number): void;
-  handleTick(nowMs: number): void;
-  pollCommand(): SplitHttpCommand | undefined;
-  /** The next bytes of the body in order. */
-  pollBytes(): Uint8Array | undefined;
-}
-
 /** One request and its answer: `count` segments of the connection's stream from `first` on. */
-interface Exchange {
+interface HttpRequest {
   readonly start: number;
   readonly end: number;
   readonly head: ResponseHead;
@@ -67,7 +55,7 @@ interface Connection {
   asked: number;
   /** All that were asked for over it. */
   readonly asks: number[];
-  /** The exchange under way at the client, at the proxy; -1 for none. */
+  /** The request under way, as the client and as the proxy see it; -1 for none. */
   current: number;
   serving: number;
   closed: boolean;
@@ -87,7 +75,7 @@ class HttpSimulation implements NetworkUser {
   readonly #byProxy: number[][];
   readonly #turns: number[];
   readonly #originFreeMs: number[];
-  readonly #exchanges = new Map<number, Exchange>();
+  readonly #requests = new Map<number, HttpRequest>();
   readonly #arrived = new Set<number>();
   readonly #tick: number;
   readonly #sendRequest: number;
@@ -185,8 +173,8 @@ class HttpSimulation implements NetworkUser {
   /** Of the body's bytes, whoever brings them first. */
   #tellArrival({ proxy, asks }: Connection, segment: number): void {
     if (!this.#onArrival) return;
-    const exchange = this.#exchanges.get(asks.findLast((askId) => this.#exchanges.get(askId)!.first <= segment)!)!;
-    const place = exchange.start + (segment - exchange.first) * SEGMENT_BYTES;
+    const request = this.#requests.get(asks.findLast((askId) => this.#requests.get(askId)!.first <= segment)!)!;
+    const place = request.start + (segment - request.first) * SEGMENT_BYTES;
     const kind = this.#completionMs < Infinity ? "late" : this.#arrived.has(place) ? "duplicate" : "innovative";
     this.#arrived.add(place);
     this.#onArrival(this.#network.events.nowMs, proxy, kind);
@@ -196,16 +184,16 @@ class HttpSimulation implements NetworkUser {
   #readStream(connection: Connection, nowMs: number): void {
     while (!connection.closed && connection.ahead.delete(connection.received)) {
       const askId = connection.current;
-      const exchange = this.#exchanges.get(askId)!;
-      const at = connection.received++ - exchange.first;
-      if (!exchange.heard) this.#user.handleHead(askId, exchange.head, nowMs);
-      exchange.heard = true;
-      const start = exchange.start + at * SEGMENT_BYTES;
-      const isLast = connection.received === exchange.first + exchange.count;
+      const request = this.#requests.get(askId)!;
+      const at = connection.received++ - request.first;
+      if (!request.heard) this.#user.handleHead(askId, request.head, nowMs);
+      request.heard = true;
+      const start = request.start + at * SEGMENT_BYTES;
+      const isLast = connection.received === request.first + request.count;
       if (isLast) connection.current = -1;
       this.#user.handleBytes(
         askId,
-        this.#original.subarray(start, Math.min(exchange.end, start + SEGMENT_BYTES)),
+        this.#original.subarray(start, Math.min(request.end, start + SEGMENT_BYTES)),
         nowMs,
       );
       if (isLast) this.#user.handleEnd(askId, nowMs);
@@ -244,26 +232,26 @@ class HttpSimulation implements NetworkUser {
   }
 
   #serve(connection: Connection, askId: number): void {
-    const exchange = this.#exchanges.get(askId)!;
+    const request = this.#requests.get(askId)!;
     const { origin } = this.#world.links[connection.proxy]!;
     const { nowMs } = this.#network.events;
     connection.serving = askId;
     if (origin) {
-      exchange.originMs = Math.max(nowMs + origin.rttMs, this.#originFreeMs[connection.proxy]!);
+      request.originMs = Math.max(nowMs + origin.rttMs, this.#originFreeMs[connection.proxy]!);
       this.#originFreeMs[connection.proxy] =
-        exchange.originMs + ((exchange.end - exchange.start) / origin.bytesPerSec) * 1000;
+        request.originMs + ((request.end - request.start) / origin.bytesPerSec) * 1000;
     }
-    connection.sender.start(exchange.first, exchange.first + exchange.count);
+    connection.sender.start(request.first, request.first + request.count);
   }
 
   /** End of what may be sent of the stream: the origin's bytes have to be at the proxy first. */
   #available(connection: Connection): number {
-    const exchange = this.#exchanges.get(connection.serving);
+    const request = this.#requests.get(connection.serving);
     const { origin } = this.#world.links[connection.proxy]!;
-    if (!exchange || !origin) return Infinity;
-    const bytes = ((this.#network.events.nowMs - exchange.originMs) * origin.bytesPerSec) / 1000;
-    if (bytes < 0) return exchange.first;
-    return bytes >= exchange.end - exchange.start ? Infinity : exchange.first + Math.floor(bytes / SEGMENT_BYTES);
+    if (!request || !origin) return Infinity;
+    const bytes = ((this.#network.events.nowMs - request.originMs) * origin.bytesPerSec) / 1000;
+    if (bytes < 0) return request.first;
+    return bytes >= request.end - request.start ? Infinity : request.first + Math.floor(bytes / SEGMENT_BYTES);
   }
 
   /**
@@ -291,8 +279,8 @@ class HttpSimulation implements NetworkUser {
       if (!this.#network.dead[proxy]) this.#pump(proxy);
     });
     if (this.#completionMs === Infinity) {
-      for (const askId of this.#exchanges.keys())
-        if (events.nowMs >= this.#exchanges.get(askId)!.repeatMs) this.#repeatRequest(askId);
+      for (const askId of this.#requests.keys())
+        if (events.nowMs >= this.#requests.get(askId)!.repeatMs) this.#repeatRequest(askId);
       this.#user.handleTick(events.nowMs);
       this.#drain();
     }
@@ -301,12 +289,12 @@ class HttpSimulation implements NetworkUser {
 
   /** A request that nothing answered is sent again, as TCP would. */
   #repeatRequest(askId: number): void {
-    const exchange = this.#exchanges.get(askId)!;
-    const connection = this.#connections[exchange.connection]!;
-    if (exchange.heard || connection.closed) return;
-    exchange.repeatMs = this.#network.events.nowMs + exchange.repeatAfterMs;
-    exchange.repeatAfterMs *= 2;
-    this.#network.toProxy(connection.proxy, undefined, REQUEST_BYTES, exchange.connection, UP.request | askId);
+    const request = this.#requests.get(askId)!;
+    const connection = this.#connections[request.connection]!;
+    if (request.heard || connection.closed) return;
+    request.repeatMs = this.#network.events.nowMs + request.repeatAfterMs;
+    request.repeatAfterMs *= 2;
+    this.#network.toProxy(connection.proxy, undefined, REQUEST_BYTES, request.connection, UP.request | askId);
   }
 
   /** Does what the client wants, and takes what it hands on. */
@@ -339,7 +327,7 @@ class HttpSimulation implements NetworkUser {
     const headers = start < total ? { "content-range": formatContentRange({ start, end: end - 1 }, total) } : undefined;
     const head = { status: headers ? 206 : 416, totalBytes: end - start, headers: headers ?? {} };
     const repeatAfterMs = Math.max(REPEAT_MS_MIN, rttMs * 2);
-    this.#exchanges.set(askId, {
+    this.#requests.set(askId, {
       start,
       end,
       head,
@@ -361,97 +349,11 @@ class HttpSimulation implements NetworkUser {
 
   /** The client ends the connection in the middle of an answer. */
   #close(askId: number): void {
-    const { connection: index } = this.#exchanges.get(askId)!;
+    const { connection: index } = this.#requests.get(askId)!;
     const connection = this.#connections[index]!;
     if (connection.current !== askId) return;
     connection.closed = true;
     this.#byProxy[connection.proxy] = this.#byProxy[connection.proxy]!.filter((one) => one !== index);
     this.#network.toProxy(connection.proxy, undefined, ACK_BYTES, index, UP.close);
-  }
-}
-
-/** The client's own scheduler. */
-class SplitUser implements HttpUser {
-  isComplete = false;
-  readonly #split: SplitHttp;
-
-  constructor(proxyCount: number) {
-    this.#split = new SplitHttp({ proxyCount, nowMs: 0, alignBytes: SEGMENT_BYTES });
-  }
-
-  handleHead(askId: number, head: ResponseHead, nowMs: number): void {
-    this.#split.handleHead(askId, head, nowMs);
-  }
-  handleBytes(askId: number, bytes: Uint8Array, nowMs: number): void {
-    this.#split.handleBytes(askId, bytes, nowMs);
-  }
-  handleEnd(askId: number, nowMs: number): void {
-    this.#split.handleEnd(askId, nowMs);
-  }
-  handleTick(nowMs: number): void {
-    this.#split.handleTimeout(nowMs);
-  }
-  pollCommand(): SplitHttpCommand | undefined {
-    return this.#split.pollCommand();
-  }
-  pollBytes(): Uint8Array | undefined {
-    for (let event = this.#split.pollEvent(); event; event = this.#split.pollEvent()) {
-      if (event.kind === "bytes") return event.bytes;
-      if (event.kind === "complete") this.isComplete = true;
-    }
-    return undefined;
-  }
-}
-
-/** The same request to all; bytes of whoever is furthest ahead; the first to end wins, the others are ended. */
-class ParallelUser implements HttpUser {
-  readonly #positions: number[];
-  readonly #commands: SplitHttpCommand[];
-  readonly #bytes: Uint8Array[] = [];
-  #deliveredBytes = 0;
-
-  readonly #proxyCount: number;
-  readonly #chunkBytes: number;
-
-  constructor(proxyCount: number, chunkBytes: number) {
-    this.#proxyCount = proxyCount;
-    this.#chunkBytes = chunkBytes;
-
-    this.#positions = Array.from({ length: proxyCount }, () => 0);
-    this.#commands = this.#positions.map((_, proxyIndex) => ({
-      kind: "ask",
-      askId: proxyIndex,
-      proxyIndex,
-      range: undefined,
-    }));
-  }
-
-  get isComplete(): boolean {
-    return this.#deliveredBytes === this.#chunkBytes;
-  }
-  handleBytes(askId: number, bytes: Uint8Array): void {
-    this.#positions[askId]! += bytes.length;
-    const fresh = this.#positions[askId]! - this.#deliveredBytes;
-    if (fresh <= 0) return;
-    this.#bytes.push(bytes.subarray(bytes.length - fresh));
-    this.#deliveredBytes += fresh;
-    if (!this.isComplete) return;
-    for (let other = 0; other < this.#proxyCount; other++)
-      if (other !== askId) this.#commands.push({ kind: "cancel", askId: other });
-  }
-  handleHead(): void {
-    // The lengths agree here.
-  }
-  handleEnd(): void {
-    // Known by its bytes.
-  }
-  handleTick(): void {
-    // Waits for nothing but bytes.
-  }
-  pollCommand(): SplitHttpCommand | undefined {
-    return this.#commands.shift();
-  }
-  pollBytes(): Uint8Array | undefined {
-    return this.#bytes.shift();
   }
 }

@@ -1,12 +1,13 @@
-/** Simulated downloads, jobs in processes of their own, and pictures of what came. */
+/** Simulated downloads, jobs in processes of their own, and pictures of the results. */
 export { arrivalPanels } from "./arrivals";
 export { boundMs } from "./bound";
+export { contentOf, sourceOf } from "./content";
 export { drawTo } from "./draw";
 export { simulateHttp } from "./http-client";
 export { withPauses } from "./network";
 export { inProcesses, isHelper, serve } from "./processes";
 export { Random } from "./random";
 export { even } from "./scenarios";
-export { contentOf, simulate, sourceOf, speaks } from "./simulate";
+export { simulate, speaks } from "./simulate";
 export { HTTP_MODES, PACKET_BYTES, PROTOCOL_MODES } from "./world";
 export type { HttpMode, Mode, Outcome, ProxyLink, Tuning, World } from "./world";

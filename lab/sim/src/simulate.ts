@@ -9,14 +9,15 @@ import {
   parseFrame,
   Receiver,
   Sender,
-  type ChunkSource,
   type Codec,
   type MutpMode,
   type ProxyStats,
 } from "@tributary/protocol";
 import { loadNativeTransport } from "@tributary/native-transport";
+import { contentOf } from "./content";
 import { Flow } from "./flow";
 import { Network, STREAM, type NetworkUser, type OnLinkEvent } from "./network";
+import { feedFromOrigin } from "./origin";
 import { Random } from "./random";
 import {
   PACKET_BYTES,
@@ -44,8 +45,6 @@ interface ProxySide {
   sender: Sender | undefined;
   timerMs: number;
   firedMs: number;
-  /** When the origin's head reaches the proxy. */
-  headMs: number;
   lives: number;
 }
 
@@ -86,17 +85,6 @@ export function speaks(mode: string, codec: Codec): boolean {
   } catch {
     return false;
   }
-}
-
-let content = new Uint8Array(0);
-
-/** The same random bytes for every run, never zero for long. */
-export function contentOf(bytes: number): Uint8Array {
-  if (content.length < bytes) {
-    const random = new Random(4);
-    content = Uint8Array.from({ length: Math.max(bytes, 2_000_000) }, () => random.u32() >>> 24);
-  }
-  return content.subarray(0, bytes);
 }
 
 class Simulation implements NetworkUser {
@@ -162,7 +150,6 @@ class Simulation implements NetworkUser {
       sender: undefined,
       timerMs: Infinity,
       firedMs: -1,
-      headMs: Infinity,
       lives: 0,
     }));
   }
@@ -283,39 +270,15 @@ class Simulation implements NetworkUser {
     const random = new Random(this.#world.seed, index, STREAM.user + proxy.lives++);
     const sender = new Sender({ request, codec: this.#codec, rng: () => random.u32(), nowMs: this.#localMs(proxy) });
     proxy.sender = sender;
-    const { origin } = proxy.link;
-    const head = {
-      status: 200,
-      totalBytes: this.#world.chunkBytes,
-      headers: { etag: '"1"' },
-      serverFetchMs: origin?.rttMs ?? 0,
-    };
-    if (!origin)
-      return sender.handlePlan(
-        head,
-        sourceOf(this.#original, () => this.#original.length),
-      );
-    proxy.headMs = this.#network.events.nowMs + origin.rttMs;
-    const available = () =>
-      Math.max(
-        0,
-        Math.min(
-          this.#original.length,
-          Math.floor(((this.#network.events.nowMs - proxy.headMs) * origin.bytesPerSec) / 1000),
-        ),
-      );
-    const grow = this.#network.events.register(() => {
-      if (proxy.sender !== sender || sender.finished) return;
-      this.#pumpSender(index);
-      if (available() < this.#original.length)
-        this.#network.events.schedule(this.#network.events.nowMs + ORIGIN_STEP_MS, grow, 0);
+    const head = { status: 200, totalBytes: this.#world.chunkBytes, headers: { etag: '"1"' } };
+    feedFromOrigin(sender, head, {
+      events: this.#network.events,
+      leg: proxy.link.origin,
+      original: this.#original,
+      stepMs: ORIGIN_STEP_MS,
+      isCurrent: () => proxy.sender === sender,
+      onBytes: () => this.#pumpSender(index),
     });
-    const headCame = this.#network.events.register(() => {
-      if (proxy.sender !== sender) return;
-      sender.handlePlan(head, sourceOf(this.#original, available));
-      this.#network.events.schedule(this.#network.events.nowMs, grow, 0);
-    });
-    this.#network.events.schedule(proxy.headMs, headCame, 0);
   }
 
   #handleSenderTimer(index: number): void {
@@ -407,17 +370,4 @@ function flowsOver(links: readonly ProxyLink[]): Flow[] {
   if (!transport.native) throw new Error(`no congestion control to simulate: ${transport.reason}`);
   const { native } = transport;
   return links.map(({ rttMs }) => new Flow(native.congestionControl(PACKET_BYTES), rttMs));
-}
-
-export function sourceOf(original: Uint8Array, available: () => number): ChunkSource {
-  return {
-    totalBytes: original.length,
-    get availableBytes() {
-      return available();
-    },
-    view(start, end) {
-      if (end > available()) throw new RangeError(`Bytes that are not there yet: got ${end}, limit ${available()}.`);
-      return original.subarray(start, end);
-    },
-  };
 }

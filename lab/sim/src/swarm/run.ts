@@ -5,27 +5,28 @@
  * honest proxy is blamed; all packets are accounted for; coders, packets and timers are back at zero; nothing throws;
  * and once faults have healed it completes within `boundMs`.
  */
-import { createHash } from "node:crypto";
 import {
   encodeFrame,
-  generationBytes,
   geometryOf,
   parseFrame,
   Receiver,
   Sender,
   TIMING,
   type Codec,
-  type Frame,
   type Geometry,
   type RequestFrame,
   type Trusted,
 } from "@tributary/protocol";
 import { Network, STREAM, type NetworkUser } from "../network";
 import { Random } from "../random";
-import { contentOf, sourceOf } from "../simulate";
+import { contentOf } from "../content";
+import { feedFromOrigin } from "../origin";
+import { boundMs, isSteady } from "./bound";
 import { CountingCodec } from "./counting-codec";
 import type { ProxyDraw, SwarmDraw } from "./draw";
-import { garble, MaliciousProxy, wildFrame } from "./malice";
+import { garble, MaliciousProxy } from "./malice";
+import { RogueClient } from "./rogue-client";
+import { trustedFor } from "./trusted";
 
 const REQUEST_ID = 1;
 /** What a proxy may say besides data. */
@@ -40,8 +41,6 @@ const QUEUED_PACKETS = 2;
 const EVENTS_MAX = 3_000_000;
 /** A timer due at once, this often in a row, makes no headway. */
 const SPINS_MAX = 300;
-/** Without a steady proxy a run may wait for as long as its proxies say that they are there: its user gives up then. */
-const PATIENCE_MS = 20_000;
 /** After the bound senders may wait this long for a client that they do not hear. */
 const AFTERWARDS_MS = TIMING.clientSilenceMs + 5000;
 const USER_STREAM = {
@@ -63,7 +62,6 @@ interface Side {
   up: boolean;
   timerMs: number;
   firedMs: number;
-  headMs: number;
   lastArrivalMs: number;
   /** Frames handed to the receiver that it must account for: data, and what is no frame for it. */
   handed: number;
@@ -93,41 +91,14 @@ export function runSwarm(draw: SwarmDraw, codec: Codec): SwarmOutcome {
   return run.outcome();
 }
 
-/**
- * When a run must be complete: once faults have healed, every timer of the protocol may have to run out (10 s), each
- * window takes a few round trips, and the best honest proxy that is left must bring the whole chunk alone, four times
- * over: before and after a dispute, and both again beside what is lost. Without such a proxy it is when the user's
- * patience ends.
- */
-export function boundMs(
-  { healMs, proxies, windowPackets, generationSize, mode }: SwarmDraw,
-  { symbolCount, symbolBytes, totalBytes }: Geometry,
-): number {
-  const packetBytes = symbolBytes + 16;
-  const windows =
-    mode === "coded" ? symbolCount / 200 : symbolCount / Math.max(1, windowPackets - (windowPackets % generationSize));
-  const times = proxies.filter(isSteady).map(({ link }) => {
-    const originMs = link.origin ? link.origin.rttMs + (totalBytes * 1000) / link.origin.bytesPerSec : 0;
-    return (
-      originMs + (4 * symbolCount * packetBytes * 1000) / link.bytesPerSec + (20 + 6 * windows) * (link.rttMs + 50)
-    );
-  });
-  return healMs + 10_000 + (times.length > 0 ? Math.min(...times) : PATIENCE_MS);
-}
-
-/** Honest, alive once faults have healed, and its origin does not fail. */
-function isSteady({ malice, originFailsMs, link: { outages = [] } }: ProxyDraw): boolean {
-  return malice.length === 0 && originFailsMs === Infinity && outages.every(({ toMs }) => toMs < Infinity);
-}
-
 class SwarmRun implements NetworkUser {
   readonly #network: Network;
   readonly #codec: CountingCodec;
   readonly #original: Uint8Array;
   readonly #geometry: Geometry;
+  readonly #trusted: Trusted;
   readonly #receiver: Receiver;
   readonly #sides: Side[];
-  readonly #head: Trusted["head"];
   readonly #wrongs: string[] = [];
   readonly #boundMs: number;
   readonly #receiverTimer: number;
@@ -150,9 +121,9 @@ class SwarmRun implements NetworkUser {
     this.#network = new Network({ seed, chunkBytes, links: proxies.map(({ link }) => link) }, this, undefined);
     this.#original = contentOf((seed % CONTENTS) + chunkBytes).subarray(seed % CONTENTS);
     this.#geometry = geometryOf(chunkBytes, symbolBytes, generationSize) as Geometry;
-    this.#head = headOf(draw);
     this.#boundMs = boundMs(draw, this.#geometry);
-    const trusted = { head: this.#head, digests: digestsOf(this.#original, this.#geometry), hash: digestOf };
+    this.#trusted = trustedFor(draw, this.#original, this.#geometry);
+    const trusted = this.#trusted;
     const given = { mode, symbolBytes, generationSize, windowPackets, trusted, known, ...(range ? { range } : {}) };
     this.#receiver = new Receiver({
       requestId: REQUEST_ID,
@@ -183,7 +154,6 @@ class SwarmRun implements NetworkUser {
       up: false,
       timerMs: Infinity,
       firedMs: -1,
-      headMs: Infinity,
       lastArrivalMs: 0,
       handed: 0,
       originFailed: false,
@@ -401,28 +371,13 @@ class SwarmRun implements NetworkUser {
       nowMs: this.#localMs(side),
     }));
     if (side.originFailed) return sender.handleFailure({ kind: "originFailed", message: "The origin failed." });
-    const { origin } = side.draw.link;
-    const head = { ...this.#head, headers: { ...this.#head.headers }, serverFetchMs: origin?.rttMs ?? 0 };
-    if (!origin)
-      return sender.handlePlan(
-        head,
-        sourceOf(this.#original, () => this.#original.length),
-      );
-    side.headMs = this.#nowMs + origin.rttMs;
-    const available = () =>
-      Math.max(
-        0,
-        Math.min(this.#original.length, Math.floor(((this.#nowMs - side.headMs) * origin.bytesPerSec) / 1000)),
-      );
-    const grow = this.#network.events.register(() => {
-      if (side.sender !== sender || sender.finished || side.originFailed) return;
-      this.#pumpSender(index);
-      if (available() < this.#original.length) this.#network.events.schedule(this.#nowMs + ORIGIN_STEP_MS, grow, 0);
-    });
-    this.#at(side.headMs, () => {
-      if (side.sender !== sender) return;
-      sender.handlePlan(head, sourceOf(this.#original, available));
-      this.#network.events.schedule(this.#nowMs, grow, 0);
+    feedFromOrigin(sender, this.#trusted.head, {
+      events: this.#network.events,
+      leg: side.draw.link.origin,
+      original: this.#original,
+      stepMs: ORIGIN_STEP_MS,
+      isCurrent: () => side.sender === sender && !side.originFailed,
+      onBytes: () => this.#pumpSender(index),
     });
   }
 
@@ -507,81 +462,4 @@ class SwarmRun implements NetworkUser {
     if (codec.live > 0) this.wrong(`${codec.live} coders are left`);
     if (codec.freedTwice > 0) this.wrong(`${codec.freedTwice} coders were freed twice`);
   }
-}
-
-/** Sends a proxy anything at all, reads what comes, then falls silent: the proxy must not mind, and must forget it. */
-class RogueClient {
-  readonly #original: Uint8Array;
-
-  readonly #random: Random;
-  readonly #codec: Codec;
-  readonly #symbolBytes: number;
-  readonly #wrong: (text: string) => void;
-
-  constructor(random: Random, codec: Codec, symbolBytes: number, wrong: (text: string) => void) {
-    this.#random = random;
-    this.#codec = codec;
-    this.#symbolBytes = symbolBytes;
-    this.#wrong = wrong;
-
-    this.#original = contentOf(20_000);
-  }
-
-  play(): void {
-    const random = this.#random;
-    const mode = (["coded", "coded-mutp", "uncoded-mutp"] as const)[random.u32() % 3]!;
-    const request: RequestFrame = {
-      type: "request",
-      requestId: REQUEST_ID,
-      mode,
-      url: "http://origin/",
-      share: { start: 0, end: 65535, firstGeneration: random.u32() % 4 },
-      symbolBytes: this.#symbolBytes,
-      generationSize: 1 + (random.u32() % 128),
-      windowPackets: 1 + (random.u32() % 300),
-    };
-    const sender = new Sender({ request, codec: this.#codec, rng: () => random.u32(), nowMs: 0 });
-    const plan = () =>
-      sender.handlePlan(
-        { status: 200, totalBytes: this.#original.length, headers: {}, serverFetchMs: 0 },
-        sourceOf(this.#original, () => this.#original.length),
-      );
-    if (random.unit() < 0.8) plan();
-    let nowMs = 0;
-    for (let step = 0; step < 40 && !sender.finished; step++) {
-      nowMs += random.unit() * 20;
-      const frame: Frame = random.unit() < 0.1 ? request : wildFrame(random, REQUEST_ID, this.#symbolBytes);
-      sender.handleFrame(frame, nowMs);
-      for (let sent = 0; sent < 20 && sender.pollTransmit(nowMs); sent++);
-      if ((sender.pollTimeout() ?? Infinity) <= nowMs) sender.handleTimeout(nowMs);
-    }
-    for (let fired = 0; !sender.finished && fired < 10_000; fired++) {
-      nowMs = Math.max(nowMs + TIMER_STEP_MS, sender.pollTimeout() ?? nowMs);
-      sender.handleTimeout(nowMs);
-      for (let sent = 0; sent < 1000 && sender.pollTransmit(nowMs); sent++);
-    }
-    if (!sender.finished) this.#wrong("a sender does not forget a client that fell silent");
-    else if (sender.pollTimeout() !== undefined) this.#wrong("a finished sender has a timer");
-  }
-}
-
-function headOf({ chunkBytes, range }: SwarmDraw): Trusted["head"] {
-  const etag = { etag: '"1"' };
-  if (!range) return { status: 200, totalBytes: chunkBytes, headers: etag };
-  return {
-    status: 206,
-    totalBytes: chunkBytes,
-    headers: { ...etag, "content-range": `bytes ${range.start}-${range.end}/9000000` },
-  };
-}
-
-function digestOf(bytes: Uint8Array): Uint8Array {
-  return createHash("sha256").update(bytes).digest().subarray(0, 16);
-}
-
-function digestsOf(original: Uint8Array, geometry: Geometry): Uint8Array[] {
-  let start = 0;
-  return Array.from({ length: geometry.generationCount }, (_, index) =>
-    digestOf(original.subarray(start, (start += generationBytes(geometry, index)))),
-  );
 }

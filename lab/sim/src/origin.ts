@@ -1,0 +1,45 @@
+/** The origin of a chunk, as a proxy's sender meets it: the head and the bytes arrive over the origin's own link. */
+import type { PlanHead, Sender } from "@tributary/protocol";
+import { sourceOf } from "./content";
+import type { EventQueue } from "./events";
+import type { OriginLeg } from "./world";
+
+interface OriginPlace {
+  events: EventQueue;
+  /** The proxy has the whole chunk already if there is no leg. */
+  leg: OriginLeg | undefined;
+  original: Uint8Array;
+  /** Time between two looks at what has arrived. */
+  stepMs: number;
+  /** False when the sender was replaced, or when its origin failed. */
+  isCurrent(): boolean;
+  /** More bytes are at the proxy. */
+  onBytes(): void;
+}
+
+/** Gives `sender` its plan when the head is at the proxy, then calls `onBytes` until all bytes are there. */
+export function feedFromOrigin(sender: Sender, head: Omit<PlanHead, "serverFetchMs">, place: OriginPlace): void {
+  const { events, leg, original, stepMs } = place;
+  const plan = { ...head, serverFetchMs: leg?.rttMs ?? 0 };
+  if (!leg)
+    return sender.handlePlan(
+      plan,
+      sourceOf(original, () => original.length),
+    );
+  const headMs = events.nowMs + leg.rttMs;
+  const available = () => {
+    const arrived = Math.floor(((events.nowMs - headMs) * leg.bytesPerSec) / 1000);
+    return Math.max(0, Math.min(original.length, arrived));
+  };
+  const onStep = events.register(() => {
+    if (!place.isCurrent() || sender.finished) return;
+    place.onBytes();
+    if (available() < original.length) events.schedule(events.nowMs + stepMs, onStep, 0);
+  });
+  const onHead = events.register(() => {
+    if (!place.isCurrent()) return;
+    sender.handlePlan(plan, sourceOf(original, available));
+    events.schedule(events.nowMs, onStep, 0);
+  });
+  events.schedule(headMs, onHead, 0);
+}
