@@ -1,7 +1,7 @@
 /**
- * The packets of one download by source and time, in the way of the paper's Figs 8 and 9: a panel a source, innovative,
- * duplicate and late packets by colour, and below them what the client said to it. Vega-Lite, which lab/sim/draw.mjs
- * draws.
+ * The packets of one download by source and time, like the paper's Figs 8 and 9. Each source has a panel. Colours tell
+ * innovative, duplicate and late packets apart, and marks below show the client's messages to the source. The result is
+ * Vega-Lite, which lab/sim/draw.mjs draws.
  */
 const KINDS: Readonly<Record<string, string>> = {
   innovative: "#1f7a4d",
@@ -10,10 +10,10 @@ const KINDS: Readonly<Record<string, string>> = {
   rejected: "#6b2d7a",
 };
 export const PANEL_WIDTH = 760;
-/** So that the panels stand one above the other. */
+/** The same width of every Y axis aligns the panels. */
 export const Y_EXTENT = 36;
 const WORDS_COLOUR = "#3465a4";
-/** Below the curves: where what the client says is marked. */
+/** The client's messages are marked this far below the curves, as a share of the height. */
 const WORDS_SHARE = 0.12;
 
 export interface Arrival {
@@ -22,13 +22,13 @@ export interface Arrival {
   kind: string;
 }
 
-/** What the client said to a source. */
+/** A message of the client to a source. */
 export interface Word {
   ms: number;
   source: number;
 }
 
-/** One panel a source, the last with the axis of time, 0 to `lastMs`. */
+/** One panel for each source. The last one has the time axis, from 0 to `lastMs`. */
 export function arrivalPanels(
   arrivals: readonly Arrival[],
   words: readonly Word[],
@@ -88,7 +88,7 @@ export function timeAxis(lastMs: number, isLast: boolean): object {
   };
 }
 
-/** Two steps to a round number near the highest. */
+/** 0 and two equal steps up to a round number near `most`. */
 function ticksTo(most: number): number[] {
   const step = 10 ** Math.floor(Math.log10(most / 2));
   const round = Math.floor(most / 2 / step) * step;

@@ -1,7 +1,7 @@
 import { boundMs } from "./bound";
 import { even } from "./scenarios";
 
-/** 1,000-byte packets: a link of 100,000 bytes/s carries one each 10 ms. */
+/** A link for packets of 1,000 bytes. */
 const link = (packetsPerMs: number, rttMs: number, more = {}) => ({
   bytesPerSec: packetsPerMs * 1_000_000,
   rttMs,
@@ -9,7 +9,7 @@ const link = (packetsPerMs: number, rttMs: number, more = {}) => ({
 });
 
 describe("bound", () => {
-  test("of equal links is RTT + L / ((1 - p) sum R)", () => {
+  test("for equal links is RTT + L / ((1 - p) sum R)", () => {
     expect(boundMs({ links: [link(0.5, 50), link(0.5, 50)] }, 300, 1000)).toBeCloseTo(50 + 300, 9);
     expect(boundMs({ links: [link(0.5, 50, { loss: 0.25 }), link(0.5, 50, { loss: 0.25 })] }, 300, 1000)).toBeCloseTo(
       50 + 400,
@@ -22,13 +22,13 @@ describe("bound", () => {
     );
   });
 
-  test("of unequal round trips fills the nearer link first, like water", () => {
+  test("for unequal round trips fills the nearer link first", () => {
     expect(boundMs({ links: [link(1, 20), link(1, 100)] }, 50, 1000)).toBeCloseTo(70, 9);
     expect(boundMs({ links: [link(1, 20), link(1, 100)] }, 80, 1000)).toBeCloseTo(100, 9);
     expect(boundMs({ links: [link(1, 20), link(1, 100)] }, 100, 1000)).toBeCloseTo(110, 9);
   });
 
-  test("of a shared downlink counts the queue that forms before it", () => {
+  test("for a shared downlink includes the queue before it", () => {
     const downlink = { bytesPerSec: 1_000_000, queueBytes: 1 };
     expect(boundMs({ links: [link(1, 50), link(1, 50)], downlink }, 100, 1000)).toBeCloseTo(150, 9);
     expect(boundMs({ links: [link(0.4, 50), link(0.4, 50)], downlink }, 80, 1000)).toBeCloseTo(150, 9);
@@ -40,18 +40,18 @@ describe("bound", () => {
     );
   });
 
-  test("of a rate that changes at the proxy is felt half a round trip later", () => {
+  test("for a change of rate at the proxy takes effect half a round trip later", () => {
     const falling = link(1, 100, { rateChanges: [{ atMs: 60, bytesPerSec: 100_000 }] });
     expect(boundMs({ links: [falling] }, 10, 1000)).toBeCloseTo(110, 9);
     expect(boundMs({ links: [falling] }, 11, 1000)).toBeCloseTo(120, 9);
   });
 
-  test("of an outage waits for its end", () => {
+  test("for an outage waits for its end", () => {
     const gone = link(1, 100, { outages: [{ fromMs: 60, toMs: 90 }] });
     expect(boundMs({ links: [gone] }, 20, 1000)).toBeCloseTo(150, 9);
   });
 
-  test("of an origin's leg counts its round trip, and its rate where that is the lesser one", () => {
+  test("for an origin's leg includes its round trip, and its rate if that is the lower one", () => {
     const origin = { bytesPerSec: 4_000_000, rttMs: 20 };
     expect(boundMs({ links: [link(1, 50, { origin })] }, 100, 1000)).toBeCloseTo(170, 9);
     const slow = { bytesPerSec: 1_000_000, rttMs: 20 };

@@ -1,8 +1,8 @@
 /**
- * The physical bound: no scheme can have L packets sooner. Fluid arithmetic: proxy i sends from the moment that the
- * request reaches it, at R_i, of which (1 - p_i) arrive; T is when their sum reaches L packets. With equal links that
- * is T = RTT + L / ((1 - p) * sum R); with unequal ones water-filling; a shared downlink, changes of rate, outages and
- * an origin's leg are known to it beforehand. Pure.
+ * The physical bound: no scheme can have L packets sooner. Packets are treated as a fluid. Proxy i sends at the rate
+ * R_i from the moment when the request reaches it, and the share (1 - p_i) arrives. T is the time when the sum reaches
+ * L packets. Equal links give T = RTT + L / ((1 - p) * sum R); unequal links give water-filling. The bound knows a
+ * shared downlink, changes of rate, outages and an origin's leg beforehand. Pure.
  */
 import { meanLoss } from "./link";
 import type { World } from "./world";
@@ -10,8 +10,8 @@ import type { World } from "./world";
 type Step = { atMs: number; change: number };
 
 /**
- * When packet number `packets` (a fraction is fine) can be at the client, in ms; Infinity where it never can. An origin
- * sends `bodyBytes` for them, which is without headers.
+ * The earliest time in ms at which packet number `packets` can be at the client; Infinity if it never can. The number
+ * may be a fraction. An origin sends `bodyBytes` for these packets, without headers.
  */
 export function boundMs(
   world: Pick<World, "links" | "downlink">,
@@ -24,7 +24,7 @@ export function boundMs(
   return Math.max(fillTime(steps, limit, packets), originTime(world.links, bodyBytes));
 }
 
-/** Changes of the rate, in packets a ms, at which a link's packets arrive. */
+/** The changes of the rate at which a link's packets arrive, in packets per ms. */
 function arrivalSteps(link: World["links"][number], packetBytes: number): Step[] {
   const share = (1 - meanLoss(link)) / packetBytes / 1000;
   const firstMs = link.rttMs / 2 + (link.origin?.rttMs ?? 0);
@@ -50,7 +50,7 @@ function arrivalSteps(link: World["links"][number], packetBytes: number): Step[]
     });
 }
 
-/** Fluid through a queue without end that lets `limit` packets a ms through. */
+/** When the fluid has filled `packets`, after an endless queue that passes `limit` packets per ms. */
 function fillTime(steps: readonly Step[], limit: number, packets: number): number {
   let [nowMs, rate, backlog, served] = [0, 0, 0, 0];
   for (let i = 0; i <= steps.length; i++) {
@@ -71,7 +71,7 @@ function fillTime(steps: readonly Step[], limit: number, packets: number): numbe
   return Infinity;
 }
 
-/** No packet leaves a proxy before the origin's bytes are there: the soonest proxy for the last of them. */
+/** When the fastest proxy has the origin's last byte. No packet leaves a proxy before its bytes are there. */
 function originTime(links: World["links"], bodyBytes: number): number {
   const times = links.map(({ origin, rttMs }) =>
     origin ? rttMs + origin.rttMs + (bodyBytes / origin.bytesPerSec) * 1000 : 0,

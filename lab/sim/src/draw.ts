@@ -1,8 +1,8 @@
-/** The way from the simulator to what draws: lab/sim/draw.mjs, in a process of its own since it is not compiled. */
+/** Draws pictures with lab/sim/draw.mjs, in a separate process because that file is not compiled. */
 import { spawnSync } from "node:child_process";
 import path from "node:path";
 
-/** `file` ends in .svg or .png. Relative to where the person typed the command. Throws when it cannot be drawn. */
+/** `file` ends in .svg or .png and is relative to the caller's folder. Throws when drawing fails. */
 export function drawTo(file: string, specification: object): void {
   const drawer = path.join(__dirname, "../draw.mjs");
   const target = path.resolve(process.env.INIT_CWD ?? process.cwd(), file);

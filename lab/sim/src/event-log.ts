@@ -1,6 +1,6 @@
 /**
- * What happened, as one number: every event on every link goes into a running 64-bit hash (FNV-1a on 32-bit words, two
- * of them with different primes), time to the last bit. Two runs with the same hash did the same. Keeps no events.
+ * A running 64-bit hash of every event on every link, with its exact time. It consists of two FNV-1a hashes on 32-bit
+ * words with different primes. Two runs with the same hash had the same events. The events themselves are not kept.
  */
 export const LINK_EVENTS = ["sent", "dropped", "lost", "delivered"] as const;
 export type LinkEvent = (typeof LINK_EVENTS)[number];
@@ -13,7 +13,7 @@ export class EventLog {
   #low = 0x811c9dc5;
   #high = 0xcbf29ce4;
 
-  /** `link` names link and direction; `word` is what else tells this packet from others. */
+  /** `link` identifies link and direction. `word` tells this packet from others. */
   add(nowMs: number, event: number, link: number, packetBytes: number, word: number): void {
     this.events++;
     time[0] = nowMs;

@@ -1,7 +1,7 @@
 import { EventQueue } from "./events";
 import { Random } from "./random";
 
-test("event queue: 5,000 events happen in the order of their times, those of one time in the order of their making (seed 1)", () => {
+test("event queue: 5,000 events keep the order of their times, and of scheduling within one time (seed 1)", () => {
   const events = new EventQueue();
   const random = new Random(1);
   const seen: { atMs: number; made: number }[] = [];
@@ -13,7 +13,7 @@ test("event queue: 5,000 events happen in the order of their times, those of one
   expect(seen).toEqual(ordered);
 });
 
-test("event queue: stops at the limit, just inside and just outside", () => {
+test("event queue: stops at the limit (just inside and just outside)", () => {
   const events = new EventQueue();
   const handler = events.register(() => undefined);
   events.schedule(10, handler, 0);
@@ -22,7 +22,7 @@ test("event queue: stops at the limit, just inside and just outside", () => {
   expect(events.step(Infinity)).toBe(false);
 });
 
-test("event queue: what is asked for in the past happens now", () => {
+test("event queue: an event scheduled in the past happens at once", () => {
   const events = new EventQueue();
   const times: number[] = [];
   const late = events.register(() => times.push(events.nowMs));

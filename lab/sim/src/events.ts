@@ -1,8 +1,9 @@
 /**
- * The clock of a simulation: a binary heap of events on typed arrays, in the order of their times and, at one time,
- * of their making. An event is a registered handler and a number; nothing is allocated for it. Knows no network.
+ * The clock of a simulation: a binary heap of events on typed arrays. Events happen in the order of their times; events
+ * of one time happen in the order in which they were scheduled. An event is a registered handler and a number, so
+ * nothing is allocated for it.
  */
-export type Handler = (arg: number) => void;
+type Handler = (arg: number) => void;
 
 export class EventQueue {
   /** Milliseconds since the run began. */
@@ -15,7 +16,7 @@ export class EventQueue {
   #count = 0;
   #made = 0;
 
-  /** The number by which `schedule` calls `handler`. */
+  /** Returns the number by which `schedule` calls `handler`. */
   register(handler: Handler): number {
     return this.#handlers.push(handler) - 1;
   }
@@ -24,13 +25,13 @@ export class EventQueue {
     return this.#count;
   }
 
-  /** An event of the past happens now. */
+  /** An event in the past happens at the present time. */
   schedule(atMs: number, handler: number, arg: number): void {
     if (this.#count === this.#times.length) this.#grow();
     this.#sift(this.#count++, Math.max(atMs, this.nowMs), this.#made++, handler, arg);
   }
 
-  /** Moves time to the next event and lets it happen; false when there is none up to `untilMs`. */
+  /** Moves time to the next event and calls its handler. Returns false if there is none up to `untilMs`. */
   step(untilMs: number): boolean {
     if (this.#count === 0 || this.#times[0]! > untilMs) return false;
     this.nowMs = this.#times[0]!;

@@ -1,4 +1,4 @@
-/** Sessions under the product's congestion control, in simulation. */
+/** Simulated sessions under the product's congestion control. */
 import { loadCodec } from "@tributary/native-codec";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { loadNativeTransport } from "@tributary/native-transport";
@@ -15,7 +15,7 @@ const world = (congestion: World["congestion"]): World => ({
   ...(congestion ? { congestion } : {}),
 });
 
-/** Where there is no Rust there is no congestion control to simulate. */
+/** Without the native transport (built with Rust) there is no congestion control to simulate. */
 const testBuilt = loadNativeTransport().native ? test : test.skip;
 
 function newFlow(): Flow {
@@ -24,28 +24,25 @@ function newFlow(): Flow {
   return new Flow(transport.native.congestionControl(PACKET_BYTES), 50);
 }
 
-testBuilt(
-  "flow: no more than a window leaves before something has arrived, and what later ones have overtaken for long is lost",
-  () => {
-    const flow = newFlow();
-    let nowMs = 0;
-    const sent: number[] = [];
-    for (let atMs = flow.readyMs(nowMs); atMs < Infinity; atMs = flow.readyMs(nowMs)) {
-      nowMs = Math.max(nowMs, atMs);
-      sent.push(flow.send(nowMs, PACKET_BYTES));
-    }
-    expect(sent).toHaveLength(32);
-    flow.acknowledge(1, 50);
-    expect(flow.inFlightPackets).toBe(31);
-    expect(flow.readyMs(50)).toBeLessThan(Infinity);
-    flow.readyMs(62);
-    expect(flow.inFlightPackets).toBe(31);
-    flow.readyMs(63);
-    expect(flow.inFlightPackets).toBe(30);
-  },
-);
+testBuilt("flow: sends one window before the first arrival, and counts a long overtaken packet as lost", () => {
+  const flow = newFlow();
+  let nowMs = 0;
+  const sent: number[] = [];
+  for (let atMs = flow.readyMs(nowMs); atMs < Infinity; atMs = flow.readyMs(nowMs)) {
+    nowMs = Math.max(nowMs, atMs);
+    sent.push(flow.send(nowMs, PACKET_BYTES));
+  }
+  expect(sent).toHaveLength(32);
+  flow.acknowledge(1, 50);
+  expect(flow.inFlightPackets).toBe(31);
+  expect(flow.readyMs(50)).toBeLessThan(Infinity);
+  flow.readyMs(62);
+  expect(flow.inFlightPackets).toBe(31);
+  flow.readyMs(63);
+  expect(flow.inFlightPackets).toBe(30);
+});
 
-testBuilt("flow: what is never heard of is given up", () => {
+testBuilt("flow: gives up a packet that is never acknowledged", () => {
   const flow = newFlow();
   flow.send(0, PACKET_BYTES);
   flow.readyMs(149);
@@ -54,7 +51,7 @@ testBuilt("flow: what is never heard of is given up", () => {
   expect(flow.inFlightPackets).toBe(0);
 });
 
-testBuilt("simulation: the same download comes whole under congestion control, and later in new sessions only", () => {
+testBuilt("simulation: congestion control delivers every byte, and only new sessions are slower", () => {
   const [free, warm, fresh] = [undefined, "warm" as const, "new" as const].map((congestion) =>
     simulate(world(congestion), "coded", loadCodec(loadWasmCodec)),
   );
@@ -69,7 +66,7 @@ testBuilt.each([
   ["new", 100, 0.3, 1.3],
   ["warm", 50, 0.5, 1.12],
 ] as const)(
-  "simulation: in %s sessions, RTT %d ms, a link that falls to a tenth at %d of the time holds nothing up with what waits before it",
+  "simulation: in %s sessions (RTT %d ms) a link that falls to a tenth after %d of the time delays nothing",
   (congestion, rttMs, share, most) => {
     const links: ProxyLink[] = Array.from({ length: 6 }, () => ({ ...LINK, rttMs }));
     const fallen: World = { seed: 1, links, chunkBytes: 4_000_000, congestion };

@@ -1,18 +1,18 @@
 /**
- * A session's packets under the product's own congestion control (ADR 0006), as its sender sees them: what may leave
- * when, what has arrived, what is lost. Each packet is acknowledged by itself and no acknowledgement is lost; a packet
- * counts as lost when a later one has arrived and it has not after five quarters of a round trip, or after three round
- * trips without a word. Pure: knows packets by number, and no link.
+ * The packets of one session under the product's own congestion control (ADR 0006): when they may leave, which have
+ * arrived, which are lost. Each packet has its own acknowledgement, and no acknowledgement is lost. A packet counts as
+ * lost after 1.25 round trips if a later one has arrived, and otherwise after three round trips. Pure: it knows packets
+ * by number and no link.
  */
 import type { CongestionControl } from "@tributary/native-transport";
 
-/** QUIC and SCTP pace at so many windows a round trip. */
+/** Windows per round trip, as QUIC and SCTP pace. */
 const PACING_GAIN = 1.25;
 const OVERTAKEN_ROUNDS = 1.25;
 const OVERDUE_ROUNDS = 3;
-/** What has waited may leave together. */
+/** Packets that have waited may leave together if they were due within this time. */
 const BURST_MS = 2;
-/** Between two downloads. */
+/** Time between two downloads. */
 const PAUSE_MS = 1000;
 
 interface Packet {
@@ -28,9 +28,9 @@ export class Flow {
   #nextMs = 0;
   #smoothedMs: number;
   #latestMs = 0;
-  /** The number of the last one sent that has arrived. */
+  /** The highest number that has arrived. */
   #newest = -1;
-  /** The controller's time at time 0. */
+  /** The controller's clock at time 0. */
   #startMs = 0;
   #lastMs = 0;
 
@@ -46,14 +46,14 @@ export class Flow {
     return this.#open.length;
   }
 
-  /** When another packet may leave; Infinity: not before one has arrived or is lost. */
+  /** When another packet may leave. Infinity: only after a packet has arrived or is lost. */
   readyMs(nowMs: number): number {
     this.#lastMs = nowMs;
     this.#dropOverdue(nowMs);
     return this.#inFlightBytes < this.#control.window ? this.#nextMs : Infinity;
   }
 
-  /** Its number. */
+  /** Returns the packet's number. */
   send(nowMs: number, bytes: number): number {
     this.#control.sent(nowMs + this.#startMs, bytes);
     this.#open.push({ number: this.#count, sentMs: nowMs, bytes });
@@ -76,7 +76,7 @@ export class Flow {
     this.#control.acknowledged(nowMs + this.#startMs, this.#inFlightBytes);
   }
 
-  /** Another download begins at time 0, a while after whatever was last: what was on the way then is no longer. */
+  /** Begins another download at time 0, after a pause in which nothing is left on the way. */
   startAnew(): void {
     this.#startMs += this.#lastMs + PAUSE_MS;
     this.#open.length = this.#inFlightBytes = this.#nextMs = 0;

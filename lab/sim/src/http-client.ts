@@ -1,10 +1,9 @@
 /**
- * The modes over HTTP in simulation: one chunk from the proxies over persistent HTTP/1.1 connections, over the TCP of
- * tcp.ts. Here is what carries requests and answers; who asks for what is the protocol's own SplitHttp, or
- * parallel-http as the paper has it (section III: the same request to all, the first whole answer wins, the others are
- * ended). A client sees the bytes of a connection in order only. A request that is cancelled costs its connection;
- * the next one begins with a handshake and a new window. Answers have no head: HTTP's own bytes cost nothing here. A
- * segment carries what a data frame does, with a header as long.
+ * The HTTP modes in simulation: one chunk from the proxies over persistent HTTP/1.1 connections, over the TCP of
+ * tcp.ts. This file carries requests and answers; the clients of http-users.ts decide what to request. A client sees
+ * the bytes of a connection in order only. A cancelled request costs its connection: the next one begins with a
+ * handshake and a new window. HTTP's own heads cost nothing here. A segment carries as much as a data frame, with a
+ * header as long.
  */
 import { formatContentRange, type ByteRange, type ResponseHead } from "@tributary/contract";
 import { SPLIT_CONNECTIONS_MAX } from "@tributary/protocol";
@@ -19,15 +18,15 @@ const SEGMENT_HEADER_BYTES = 12;
 const ACK_BYTES = 40;
 const REQUEST_BYTES = 300;
 const TICK_MS = 5;
-/** TCP's least time before it sends a lone packet again. */
+/** The least time after which TCP sends a lone packet again. */
 const REPEAT_MS_MIN = 200;
-/** Late packets are counted for this long. */
+/** Late packets are counted for this long after the end. */
 const LATE_MS = 1000;
-/** What a packet to a proxy is: `mark` holds it above the number that belongs to it. */
+/** The kinds of packets to a proxy. `mark` holds the kind above the packet's number. */
 const UP = { ack: 0, request: 1 << 28, close: 2 << 28 } as const;
 const UP_MASK = 3 << 28;
 
-/** One request and its answer: `count` segments of the connection's stream from `first` on. */
+/** One request and its answer. The answer is `count` segments of the connection's stream, from `first` on. */
 interface HttpRequest {
   readonly start: number;
   readonly end: number;
@@ -39,21 +38,22 @@ interface HttpRequest {
   repeatMs: number;
   repeatAfterMs: number;
   heard: boolean;
-  /** When its bytes begin to reach the proxy. */
+  /** When the origin's bytes begin to reach the proxy. */
   originMs: number;
 }
 
 interface Connection {
   readonly proxy: number;
   readonly sender: TcpSender;
-  /** Transmissions as they came, and which segments of the stream they were. */
+  /** Transmissions in the order of arrival. */
   readonly arrivals: number[];
+  /** Segments that came before an earlier one. */
   readonly ahead: Set<number>;
-  /** The client has all of the stream below this. */
+  /** The client has all segments of the stream below this one. */
   received: number;
-  /** End of what was asked for, in segments of the stream. */
+  /** The end of the requested part of the stream, in segments. */
   asked: number;
-  /** All that were asked for over it. */
+  /** Every request over this connection. */
   readonly asks: number[];
   /** The request under way, as the client and as the proxy see it; -1 for none. */
   current: number;
@@ -170,7 +170,7 @@ class HttpSimulation implements NetworkUser {
     this.#readStream(connection, events.nowMs);
   }
 
-  /** Of the body's bytes, whoever brings them first. */
+  /** The first arrival of a part of the chunk is innovative, whichever proxy sent it. */
   #tellArrival({ proxy, asks }: Connection, segment: number): void {
     if (!this.#onArrival) return;
     const request = this.#requests.get(asks.findLast((askId) => this.#requests.get(askId)!.first <= segment)!)!;
@@ -180,7 +180,7 @@ class HttpSimulation implements NetworkUser {
     this.#onArrival(this.#network.events.nowMs, proxy, kind);
   }
 
-  /** What of the stream can be read in order goes to the client. */
+  /** Gives the client all segments that it can read in order. */
   #readStream(connection: Connection, nowMs: number): void {
     while (!connection.closed && connection.ahead.delete(connection.received)) {
       const askId = connection.current;
@@ -244,7 +244,7 @@ class HttpSimulation implements NetworkUser {
     connection.sender.start(request.first, request.first + request.count);
   }
 
-  /** End of what may be sent of the stream: the origin's bytes have to be at the proxy first. */
+  /** The end of the segments that may be sent. The origin's bytes must be at the proxy first. */
   #available(connection: Connection): number {
     const request = this.#requests.get(connection.serving);
     const { origin } = this.#world.links[connection.proxy]!;
@@ -255,8 +255,8 @@ class HttpSimulation implements NetworkUser {
   }
 
   /**
-   * The connections take turns, while the serializer wants more: a host holds the sockets of its own queue back (as
-   * Linux with TCP small queues), whatever their windows.
+   * The connections take turns while the serializer wants more. A host holds its sockets back when its own queue is
+   * full, whatever their windows (like Linux with TCP small queues).
    */
   #pump(proxy: number): void {
     const { events, down } = this.#network;
@@ -287,7 +287,7 @@ class HttpSimulation implements NetworkUser {
     events.schedule(events.nowMs + TICK_MS, this.#tick, 0);
   }
 
-  /** A request that nothing answered is sent again, as TCP would. */
+  /** Sends a request again that nothing answered, as TCP does. */
   #repeatRequest(askId: number): void {
     const request = this.#requests.get(askId)!;
     const connection = this.#connections[request.connection]!;
@@ -297,7 +297,7 @@ class HttpSimulation implements NetworkUser {
     this.#network.toProxy(connection.proxy, undefined, REQUEST_BYTES, request.connection, UP.request | askId);
   }
 
-  /** Does what the client wants, and takes what it hands on. */
+  /** Takes the client's bytes and obeys its commands. */
   #drain(): void {
     for (let bytes = this.#user.pollBytes(); bytes; bytes = this.#user.pollBytes()) this.#deliver(bytes);
     for (let command = this.#user.pollCommand(); command; command = this.#user.pollCommand()) {
@@ -347,7 +347,7 @@ class HttpSimulation implements NetworkUser {
     connection.isNew = false;
   }
 
-  /** The client ends the connection in the middle of an answer. */
+  /** Ends a connection in the middle of an answer. */
   #close(askId: number): void {
     const { connection: index } = this.#requests.get(askId)!;
     const connection = this.#connections[index]!;

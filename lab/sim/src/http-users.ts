@@ -1,4 +1,4 @@
-/** The clients of the HTTP modes: each decides which proxy is asked for which byte range, and when a request is cancelled. */
+/** The clients of the HTTP modes. They decide which proxy gets which request, and when a request is cancelled. */
 import type { ResponseHead } from "@tributary/contract";
 import { SplitHttp, type SplitHttpCommand } from "@tributary/protocol";
 
@@ -49,7 +49,10 @@ export class SplitUser implements HttpUser {
   }
 }
 
-/** Sends the same request to all proxies and takes the bytes of the one that is furthest ahead. The first to end wins. */
+/**
+ * Mode parallel-http as in section III of the paper: sends the same request to all proxies and takes the bytes of the
+ * one that is furthest ahead. The first whole answer wins, and the other requests are cancelled.
+ */
 export class ParallelUser implements HttpUser {
   readonly #positions: number[];
   readonly #commands: SplitHttpCommand[];

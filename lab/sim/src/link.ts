@@ -1,13 +1,13 @@
 /**
  * One direction of a link: a serializer with a drop-tail queue, then loss, delay, jitter, reordering and repeats.
- * Packets are whole: a rate counts every byte of them, headers included. Deterministic: random choices come from the
- * stream it is given. Knows no protocol: a packet is a slot of the pool.
+ * A rate counts all bytes of a packet, headers included. All random choices come from one given stream. A link knows no
+ * protocol: a packet is a slot of the pool.
  */
 import { LINK_EVENTS, type EventLog, type LinkEvent } from "./event-log";
 import type { EventQueue } from "./events";
 import type { Random } from "./random";
 
-/** Packets under way, reused; `message` is there where the protocol's own bytes travel, `tag` and `mark` are free. */
+/** Packets under way. Slots are reused. `message` holds a frame of the protocol; `tag` and `mark` are the user's. */
 export class PacketPool {
   readonly message: (Uint8Array | undefined)[] = [];
   readonly bytes: number[] = [];
@@ -24,7 +24,7 @@ export class PacketPool {
     return slot;
   }
 
-  /** Packets taken and not given back. */
+  /** Slots that were taken and not given back. */
   get inUse(): number {
     return this.bytes.length - this.#spare.length;
   }
@@ -35,45 +35,46 @@ export class PacketPool {
   }
 }
 
-/** Two states; a packet is lost with `loss` in the bad one (Gilbert 1960, with the loss of the good state besides). */
+/** A chain of two states (Gilbert 1960). In the bad state a packet is lost with the chance `loss`. */
 export interface BurstLoss {
-  /** Chance per packet to go from good to bad, and back. */
+  /** Chance per packet to go from good to bad. */
   enter: number;
+  /** Chance per packet to go back to good. */
   leave: number;
   loss: number;
 }
 
 export interface LinkOptions {
-  /** Infinity: no serializer. 0: stands still until a rate change. */
+  /** Infinity: no serializer. 0: nothing moves until a rate change. */
   bytesPerSec: number;
   delayMs: number;
-  /** Uniform extra delay in [0, jitterMs), each packet its own: packets may overtake, unless they come `inOrder`. */
+  /** Each packet gets an extra delay, uniform in [0, jitterMs). Packets can overtake each other unless `inOrder`. */
   jitterMs?: number;
   inOrder?: boolean;
   loss?: number;
   burst?: BurstLoss;
-  /** This share of packets comes `extraMs` later than it should. */
+  /** This share of packets comes `extraMs` late. */
   reorder?: { share: number; extraMs: number };
   /** This share of packets comes twice. */
   repeat?: number;
-  /** Packets that do not fit any more are dropped; the one being sent counts. */
+  /** Packets that do not fit are dropped. The packet in the serializer counts. */
   queueBytes?: number;
-  /** From `atMs` on the serializer takes packets at another rate. */
+  /** From `atMs` on the serializer works at this rate. */
   rateChanges?: readonly { atMs: number; bytesPerSec: number }[];
-  /** Packets that leave the serializer from `atMs` on take another time; they may overtake, or be overtaken. */
+  /** Packets that leave the serializer from `atMs` on have this delay. They can overtake others. */
   delayChanges?: readonly { atMs: number; delayMs: number }[];
-  /** From then on nothing is lost, late or repeated by chance. */
+  /** From this time on nothing is lost, late or repeated by chance. */
   healMs?: number;
 }
 
-export interface LinkPlace {
+interface LinkPlace {
   events: EventQueue;
   pool: PacketPool;
   log: EventLog;
   random: Random;
-  /** Names this link and direction in the log. */
+  /** Identifies this link and direction in the log. */
   name: number;
-  /** The packet is at the other end; the slot is the callee's now. */
+  /** The packet is at the other end. The callee owns the slot. */
   deliver(slot: number): void;
   /** The serializer can take another packet. */
   onFree?(): void;
@@ -83,7 +84,7 @@ export interface LinkPlace {
 const [SENT, DROPPED, LOST, DELIVERED] = [0, 1, 2, 3] as const;
 
 export class Link {
-  /** While true, whatever leaves the serializer is lost. */
+  /** While true, every packet that leaves the serializer is lost. */
   down = false;
   readonly #queue: number[] = [];
   #head = 0;
@@ -110,7 +111,7 @@ export class Link {
     changes.forEach((change, index) => place.events.schedule(change.atMs, onChange, index));
   }
 
-  /** Packets in the serializer and waiting for it. */
+  /** Packets that wait, and the one in the serializer. */
   get queuedPackets(): number {
     return this.#queue.length - this.#head;
   }
@@ -215,7 +216,7 @@ export class Link {
   }
 }
 
-/** Type, sequence and coding of a frame stand in its first bytes, and in its last ones what the payload was. */
+/** The first bytes of a frame hold its type, sequence and coding. The last byte stands for its payload. */
 function wordOf(message: Uint8Array): number {
   let word = 0;
   const headBytes = Math.min(message.length, 20);
@@ -223,7 +224,7 @@ function wordOf(message: Uint8Array): number {
   return word ^ message[message.length - 1]!;
 }
 
-/** The share of packets that random and burst loss take together, in the long run. */
+/** The share of packets that random loss and burst loss take together in the long run. */
 export function meanLoss(options: Pick<LinkOptions, "loss" | "burst">): number {
   const { loss = 0, burst } = options;
   const burstLoss = burst ? (burst.loss * burst.enter) / (burst.enter + burst.leave) : 0;

@@ -1,8 +1,8 @@
 /**
- * `npm run sim`: replays one simulated download and says what came of it.
+ * `npm run sim`: runs one simulated download and prints its outcome.
  *   npm run sim -- --seed N --scenario NAME [--mode MODE] [--trace FILE] [--plot FILE] [--json]
- * Same seed, same event-log hash. The trace is CSV: one line for each thing that befell a packet. The plot is SVG or
- * PNG, by its name.
+ * The same seed gives the same event-log hash. The trace is CSV with one line for each event of a packet. The plot is
+ * SVG or PNG, as its name says.
  */
 import { closeSync, openSync, writeSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -20,7 +20,8 @@ import { swarm, USAGE as SWARM_USAGE } from "./swarm/main";
 import { TRACE_HEADER, traceLine } from "./trace";
 import { HTTP_MODES, PROTOCOL_MODES, type HttpMode, type Mode, type Outcome, type World } from "./world";
 
-const USAGE = `usage: npm run sim -- --seed N --scenario NAME [--mode MODE] [--trace FILE] [--plot FILE.svg|FILE.png] [--json]
+const USAGE = `usage: npm run sim -- --seed N --scenario NAME [--mode MODE]
+                      [--trace FILE] [--plot FILE.svg|FILE.png] [--json]
 ${[SWARM_USAGE, PLANTED_USAGE].map((usage) => usage.replace("usage:", "      ")).join("\n")}
 scenarios:
 ${Object.entries(SCENARIOS)
@@ -38,7 +39,7 @@ function main(words: string[]): number {
   const codec = loadCodec(loadWasmCodec);
   const mode = options.mode ?? (speaks("coded", codec) ? "coded" : "coded-mutp");
   if (!isHttp(mode) && !speaks(mode, codec)) {
-    console.error(`mode ${mode}: this build of the protocol does not speak it`);
+    console.error(`mode ${mode}: this build of the protocol does not know it`);
     return 2;
   }
   const file = trace === undefined ? undefined : openSync(trace, "w");
@@ -86,11 +87,11 @@ function readOptions(words: string[]): Options | string {
   const { scenario = "lossy", mode, trace, plot, json = false } = values;
   const seed = Number(values.seed ?? 1);
   const found = SCENARIOS[scenario];
-  if (!found) return `--scenario: got ${scenario}, which is none of those below`;
+  if (!found) return `--scenario: got ${scenario}, wanted one of the scenarios below`;
   if (!Number.isInteger(seed) || seed < 0 || seed > 0xffff_ffff)
     return `--seed: got ${values.seed}, wanted an integer 0 to 4294967295`;
   if (mode !== undefined && ![...PROTOCOL_MODES, ...HTTP_MODES].includes(mode as Mode))
-    return `--mode: got ${mode}, which is none of those below`;
+    return `--mode: got ${mode}, wanted one of the modes below`;
   if (plot !== undefined && !/\.(svg|png)$/.test(plot))
     return `--plot: got ${plot}, wanted a name that ends in .svg or .png`;
   return { world: { ...found, seed }, scenario, seed, mode: mode as Mode | undefined, trace, plot, json };
@@ -105,13 +106,16 @@ function print(scenario: string, seed: number, mode: Mode, world: World, outcome
   const ms = (value: number) => (value < Infinity ? `${value.toFixed(1)} ms` : "never");
   console.log(`scenario ${scenario}, mode ${mode}, seed ${seed}: ${SCENARIOS[scenario]!.shows}`);
   console.log(
-    `complete ${ms(outcome.completionMs)}, bound ${ms(bound)}, ratio ${(outcome.completionMs / bound).toFixed(3)}, first bytes ${ms(outcome.firstBytesMs)}`,
+    `complete ${ms(outcome.completionMs)}, bound ${ms(bound)}, ratio ${(outcome.completionMs / bound).toFixed(3)}, ` +
+      `first bytes ${ms(outcome.firstBytesMs)}`,
   );
   console.log(
-    `packets: ${outcome.symbolCount} needed, ${outcome.receivedPackets} received, ${outcome.sentPackets} sent; normalized goodput ${outcome.normalizedGoodput.toFixed(3)}`,
+    `packets: ${outcome.symbolCount} needed, ${outcome.receivedPackets} received, ${outcome.sentPackets} sent; ` +
+      `normalized goodput ${outcome.normalizedGoodput.toFixed(3)}`,
   );
   console.log(
-    `bytes ${outcome.bytesRight ? "right" : "WRONG"}; ${outcome.events} events, hash ${outcome.eventHash}${outcome.failure ? `; failed: ${outcome.failure}` : ""}`,
+    `bytes ${outcome.bytesRight ? "right" : "WRONG"}; ${outcome.events} events, hash ${outcome.eventHash}` +
+      (outcome.failure ? `; failed: ${outcome.failure}` : ""),
   );
 }
 

@@ -1,6 +1,6 @@
 /**
- * The links of a world, joined: two to a proxy, the downlink that all may share, and the outages. Carries whatever its
- * user puts into the pool; knows no protocol.
+ * The network of a world: two links for each proxy, the shared downlink, and the outages. It carries any packet that
+ * its user puts into the pool and knows no protocol.
  */
 import { EventLog, type LinkEvent } from "./event-log";
 import { EventQueue } from "./events";
@@ -8,17 +8,17 @@ import { Link, PacketPool, type LinkOptions } from "./link";
 import { Random } from "./random";
 import type { ProxyLink, World } from "./world";
 
-/** Uses of a proxy's random streams; those from `user` on are the network's user's. */
+/** The uses of a proxy's random streams. The network's user may take those from `user` on. */
 export const STREAM = { down: 0, up: 1, user: 2, pauses: 1000 } as const;
-/** Names of links in log and trace. */
+/** The number of the shared downlink in log and trace. */
 export const SHARED_DOWNLINK = 4095;
 const downName = (proxy: number): number => proxy * 2;
 const upName = (proxy: number): number => proxy * 2 + 1;
 
-/** Pauses are drawn for so long; each costs the bound time. */
+/** Pauses are drawn up to this time. Each one makes the bound slower to compute. */
 const PAUSES_MS = 500;
 
-/** The same world with each link's pauses as changes of its rate, drawn from the seed. */
+/** The same world, with each link's pauses drawn from the seed and turned into changes of its rate. */
 export function withPauses(world: World): World {
   if (!world.links.some(({ pauses }) => pauses)) return world;
   const links = world.links.map(({ pauses, ...link }, proxy) =>
@@ -53,8 +53,9 @@ export type OnLinkEvent = (
 ) => void;
 
 export interface NetworkUser {
-  /** The slot is the callee's now. Nothing comes to a proxy during its outage. */
+  /** The callee owns the slot. */
   atClient(proxy: number, slot: number): void;
+  /** The callee owns the slot. Nothing comes to a proxy during its outage. */
   atProxy(proxy: number, slot: number): void;
   /** The proxy's serializer can take another packet. */
   onFree(proxy: number): void;

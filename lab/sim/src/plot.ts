@@ -1,6 +1,7 @@
 /**
- * One simulated download as a picture, in the way of the paper's Figs 8 and 9 (arrivals.ts); above the sources
- * the bytes handed on in order. Collects, and makes a Vega-Lite specification; lab/sim/draw.mjs draws it.
+ * A picture of one simulated download, like the paper's Figs 8 and 9 (arrivals.ts). A panel above the sources shows the
+ * bytes delivered in order. The class collects events and makes a Vega-Lite specification, which lab/sim/draw.mjs
+ * draws.
  */
 import { parseFrame } from "@tributary/protocol";
 import { arrivalPanels, PANEL_WIDTH, timeAxis, Y_EXTENT } from "./arrivals";
@@ -15,14 +16,14 @@ export class Plot {
 
   readonly onArrival: OnArrival = (ms, source, kind) => void this.#arrivals.push({ ms, source, kind });
 
-  /** Feedback, grants, and over HTTP requests, as the client sends them. */
+  /** Collects the client's feedback and grants, or its requests over HTTP. */
   readonly onLinkEvent: OnLinkEvent = (ms, event, link, bytes, message) => {
     if (event !== "sent" || link === SHARED_DOWNLINK || !(link & 1)) return;
     if (message ? /feedback|grant/.test(parseFrame(message).type) : bytes > 100)
       this.#words.push({ ms, source: link >> 1 });
   };
 
-  /** `boundMs`: when no scheme could have been done sooner. */
+  /** `boundMs`: no scheme can be complete sooner. */
   specification(title: string, outcome: Outcome, boundMs: number, sourceCount: number): object {
     const lastMs = Math.max(boundMs, ...this.#arrivals.map(({ ms }) => ms)) * 1.02;
     const panels = arrivalPanels(
@@ -34,8 +35,9 @@ export class Plot {
     const done =
       outcome.completionMs < Infinity ? `complete after ${outcome.completionMs.toFixed(0)} ms` : "never complete";
     const subtitle = [
-      `${done}, bound ${boundMs.toFixed(0)} ms (dashed); ${outcome.symbolCount} packets needed, ${outcome.receivedPackets} received, normalized goodput ${outcome.normalizedGoodput.toFixed(3)}`,
-      "blue marks: what the client says to a source (feedback, grants or requests)",
+      `${done}, bound ${boundMs.toFixed(0)} ms (dashed); ${outcome.symbolCount} packets needed, ` +
+        `${outcome.receivedPackets} received, normalized goodput ${outcome.normalizedGoodput.toFixed(3)}`,
+      "blue marks: messages of the client to a source (feedback, grants or requests)",
     ];
     return {
       title,
@@ -58,7 +60,7 @@ export class Plot {
     return {
       width: PANEL_WIDTH,
       height: 120,
-      title: "Bytes handed on in order",
+      title: "Bytes delivered in order",
       layer: [
         {
           data: { values },

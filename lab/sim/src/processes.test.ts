@@ -14,7 +14,7 @@ writeFileSync(
 );
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test("each job is done once, and its result comes with its index", async () => {
+test("processes: each job is done once, and its result comes with its index", async () => {
   const results: number[] = [];
   await inProcesses<{ value: number }, number>(
     file,
@@ -24,11 +24,11 @@ test("each job is done once, and its result comes with its index", async () => {
   expect(results).toEqual([10, 12, 14, 16, 18]);
 });
 
-test("no jobs start no process", async () => {
+test("processes: no process starts without a job", async () => {
   await inProcesses("there is no such file", [], () => undefined);
 });
 
-test("a process that ends, or does not answer, fails its job", async () => {
+test("processes: a job fails if its process ends or does not answer", async () => {
   const [ends, hangs] = [new Helper<{ value: number }, number>(file), new Helper<{ value: number }, number>(file)];
   try {
     await expect(ends.ask({ value: 1 })).resolves.toBe(2);

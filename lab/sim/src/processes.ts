@@ -1,20 +1,20 @@
 /**
- * Jobs done by processes of their own. Not by threads: Node 20 aborts now and then (an assertion in its platform) where
- * a thread is ended while V8 compiles in the background what it ran.
+ * Runs jobs in separate processes. Threads do not work: Node 20 sometimes aborts (an assertion in its platform) when a
+ * thread ends while V8 compiles its code in the background.
  */
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { availableParallelism } from "node:os";
 
-/** Whether this process is one that `Helper` started; such a one serves. */
+/** True in a process that `Helper` started. It must call `serve`. */
 export const isHelper = process.send !== undefined;
 
-/** Answers each job that comes, one at a time. */
+/** Answers jobs one at a time. */
 export function serve<Job, Result>(work: (job: Job) => Result): void {
   process.on("message", (job: Job) => process.send!(work(job)));
 }
 
-/** A process that runs `file`, which serves. */
+/** A process that runs `file`, which must call `serve`. */
 export class Helper<Job extends object, Result> {
   readonly #child: ChildProcess;
 
@@ -22,7 +22,7 @@ export class Helper<Job extends object, Result> {
     this.#child = fork(file, { serialization: "advanced" });
   }
 
-  /** @throws Error when the process ends meanwhile, or does not answer within `limitMs`. */
+  /** @throws Error when the process ends before it answers, or does not answer within `limitMs`. */
   async ask(job: Job, limitMs = Infinity): Promise<Result> {
     const over = new AbortController();
     const { signal } = over;
@@ -48,7 +48,7 @@ export class Helper<Job extends object, Result> {
   }
 }
 
-/** All jobs, on all processors; results come as they are there, with the index of their job. */
+/** Runs all jobs on all processors. `onResult` gets each result with the index of its job, in any order. */
 export async function inProcesses<Job extends object, Result>(
   file: string,
   jobs: Iterable<Job>,

@@ -1,7 +1,7 @@
 /**
- * Random streams of a simulation. Each use draws from a stream of its own, named by the run's seed and two numbers, so
- * that one more link, or one more draw on one of them, changes nothing on the others: runs can be compared in pairs.
- * The generator is sfc32 (Doty-Humphrey, PractRand), started by the finalizer of MurmurHash3.
+ * Random streams of a simulation. Each use draws from its own stream, which the run's seed and two numbers identify.
+ * One more link, or one more draw on a link, changes nothing on the others, so runs can be compared in pairs. The
+ * generator is sfc32 (Doty-Humphrey, PractRand), started by the finalizer of MurmurHash3.
  */
 export class Random {
   #a: number;

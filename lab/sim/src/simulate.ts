@@ -1,8 +1,7 @@
 /**
- * A download in simulation: the protocol's own Receiver and Senders, with a real codec, over simulated links. One seed
- * fixes everything. Every byte handed on is compared with the chunk. When a sender may send is decided by the links
- * alone (whenever its serializer has fewer than two packets, an ideal backpressure) or by the product's congestion
- * control.
+ * A simulated download: the protocol's own Receiver and Senders, with a real codec, over simulated links. One seed
+ * fixes everything. Every delivered byte is compared with the chunk. A sender may send while its serializer has fewer
+ * than two packets (an ideal backpressure), or when the product's congestion control allows it.
  */
 import {
   encodeFrame,
@@ -30,13 +29,13 @@ import {
 } from "./world";
 
 const REQUEST_ID = 1;
-/** A timer that changes nothing fires again after this long, whatever it asks for. */
+/** The least time between two calls of one timer. */
 const TIMER_STEP_MS = 0.01;
 const ORIGIN_STEP_MS = 0.5;
-
+/** In this time the last acknowledgements of a download arrive. */
 const SETTLED_MS = 1000;
 
-/** Acknowledgements name a packet and its proxy by one number. */
+/** One number names an acknowledged packet and its proxy. */
 const PROXIES_MAX = 64;
 
 interface ProxySide {
@@ -48,7 +47,7 @@ interface ProxySide {
   lives: number;
 }
 
-/** Throws when the receiver will not have the mode. */
+/** Throws when the receiver refuses the mode. */
 export function simulate(
   world: World,
   mode: Mode,
@@ -66,7 +65,7 @@ export function simulate(
   return new Simulation(world, mode as MutpMode, codec, tuning, onLinkEvent, onArrival, flows).run();
 }
 
-/** True when receiver and request know the mode. */
+/** True when the protocol knows the mode. */
 export function speaks(mode: string, codec: Codec): boolean {
   try {
     const receiver = new Receiver({
@@ -166,13 +165,13 @@ class Simulation implements NetworkUser {
     return outcome;
   }
 
-  /** The last acknowledgements come, before another download begins. */
+  /** Lets the last acknowledgements arrive before another download begins. */
   #settle(): void {
     const { events } = this.#network;
     for (const untilMs = events.nowMs + SETTLED_MS; events.step(untilMs););
   }
 
-  /** Decided, ended on both sides, and nothing on the way that could still count as late. */
+  /** Both sides have ended, and no packet is under way that would count as late. */
   #isOver(): boolean {
     return (
       this.#receiver.finished &&
@@ -201,7 +200,7 @@ class Simulation implements NetworkUser {
     this.#pumpReceiver();
   }
 
-  /** As the receiver counted it. */
+  /** Tells the kind that the receiver counted. */
   #tellArrival(index: number, before: ProxyStats): void {
     const after = this.#receiver.stats().proxies[index]!;
     const kind = (["innovative", "duplicate", "late"] as const).find((name) => after[name] > before[name]);
@@ -325,7 +324,7 @@ class Simulation implements NetworkUser {
     }
   }
 
-  /** Under congestion control it is called again when the time has come. */
+  /** Under congestion control this also schedules the next look. */
   #maySend(index: number): boolean {
     const { flow, link } = this.#proxies[index]!;
     const { events, down } = this.#network;
@@ -367,7 +366,7 @@ class Simulation implements NetworkUser {
 
 function flowsOver(links: readonly ProxyLink[]): Flow[] {
   const transport = loadNativeTransport();
-  if (!transport.native) throw new Error(`no congestion control to simulate: ${transport.reason}`);
+  if (!transport.native) throw new Error(`congestion control cannot be simulated: ${transport.reason}`);
   const { native } = transport;
   return links.map(({ rttMs }) => new Flow(native.congestionControl(PACKET_BYTES), rttMs));
 }

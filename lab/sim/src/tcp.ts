@@ -1,18 +1,19 @@
 /**
- * A persistent TCP connection from a proxy, segment by segment, as its sender sees it. Acknowledgements tell all that
- * has arrived (SACK). A segment is lost once three sent after it have arrived or, where segments overtake each other,
- * once it is overdue (RACK, RFC 8985), or when twice the round trip brought nothing (tail loss probe).
- * Two responses to loss: `ideal` has none and sends whenever its link can take a segment; `cubic` obeys RFC 9438, with
- * the window of a connection that has carried data before over the same link (steady state at that loss, RFC 9438 §5).
- * Pure: knows segments by number, and no link.
+ * The sender of a persistent TCP connection, segment by segment. Acknowledgements name everything that has arrived
+ * (SACK). A segment counts as lost once three later ones have arrived. Where segments overtake each other, it counts as
+ * lost once it is overdue (RACK, RFC 8985). It also counts as lost when nothing arrived for two round trips (tail loss
+ * probe). There are two responses to loss: `ideal` ignores it and sends whenever its link can take a segment; `cubic`
+ * obeys RFC 9438 and starts with the window of a connection that has carried data over the same link (steady state at
+ * that loss, RFC 9438 §5). Pure: it knows segments by number and no link.
  */
-export interface TcpPath {
+interface TcpPath {
   response: "ideal" | "cubic";
   rttMs: number;
-  /** Mean loss, and the segments that link and queue hold: they give the warm window. */
+  /** Mean loss. With the capacity it gives the warm window. */
   loss: number;
+  /** Segments that the link and its queue hold. */
   capacitySegments: number;
-  /** A connection that has not carried anything yet: initial window (RFC 6928), then slow start. */
+  /** A connection without history begins with the initial window (RFC 6928) and slow start. */
   isNew?: boolean;
 }
 
@@ -23,13 +24,13 @@ const WINDOW_MIN = 2;
 const WINDOW_INITIAL = 10;
 
 export class TcpSender {
-  /** The answer that is being sent: its segments, and the next new one of them. */
+  /** The segments of the answer that is being sent. `#next` is the first one that was never sent. */
   #first = 0;
   #next = 0;
   #end = 0;
   readonly #sentSegment: number[] = [];
   readonly #sentMs: number[] = [];
-  /** 0 under way, 1 arrived, 2 taken for lost. */
+  /** 0: under way. 1: arrived. 2: counted as lost. */
   readonly #state: number[] = [];
   readonly #again: number[] = [];
   readonly #arrived = new Set<number>();
@@ -72,7 +73,7 @@ export class TcpSender {
     return this.#sentSegment[sent]!;
   }
 
-  /** A new answer begins; what was under way of the last one is not repeated. */
+  /** Begins a new answer. Lost segments of the previous one are not repeated. */
   start(first: number, end: number): void {
     this.stop();
     this.#first = this.#next = first;
@@ -84,7 +85,7 @@ export class TcpSender {
     this.#again.length = 0;
   }
 
-  /** The number of the transmission, or -1 when nothing may be sent. `limit`: segments that are there to be sent. */
+  /** Returns the number of the transmission, or -1 when nothing may be sent. The proxy has segments below `limit`. */
   send(nowMs: number, limit: number): number {
     if (this.#path.response === "cubic" && this.#open >= Math.floor(this.#window)) return -1;
     const segment = this.#pick(limit);
@@ -96,7 +97,7 @@ export class TcpSender {
     return sent;
   }
 
-  /** The acknowledgement that tells the first `count` of `arrivals` (numbers of transmissions, as they came). */
+  /** Takes an acknowledgement of the first `count` of `arrivals`, which are transmissions in the order of arrival. */
   acknowledge(arrivals: readonly number[], count: number, nowMs: number): void {
     for (; this.#told < count; this.#told++) this.#take(arrivals[this.#told]!, nowMs);
     this.#findLost(nowMs);
@@ -179,7 +180,7 @@ export class TcpSender {
   }
 }
 
-/** The mean window at that loss: the larger one of Cubic's and Reno's (RFC 9438 §5.1), in segments. */
+/** The mean window in segments: the larger of Cubic's and Reno's at that loss (RFC 9438 §5.1). */
 function steadyWindow(loss: number, rttMs: number): number {
   if (loss === 0) return Infinity;
   const cubic = ((CUBIC_C * (3 + BETA)) / (4 * (1 - BETA))) ** 0.25 * (rttMs / 1000) ** 0.75 * loss ** -0.75;

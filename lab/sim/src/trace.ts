@@ -1,7 +1,7 @@
 /**
- * The packet trace as CSV: one line for each thing that befell a packet, in the order of time. What the plots of
- * arrivals, duplicates and feedback per source are made of. Columns: timeMs, source (proxy, or `shared` for the
- * viewer's own downlink), direction, event, bytes, frame, sequence, generation, coding (systematic symbol or seed).
+ * The packet trace as CSV: one line for each event of a packet, in the order of time. Columns: timeMs, source (proxy,
+ * or `shared` for the viewer's own downlink), direction, event, bytes, frame, sequence, generation, coding (systematic
+ * symbol or seed).
  */
 import { parseFrame } from "@tributary/protocol";
 import type { LinkEvent } from "./event-log";

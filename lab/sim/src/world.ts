@@ -1,49 +1,47 @@
 /**
- * What a simulation is given: the links between a client and its proxies, what befalls them, and what is downloaded.
- * All times in milliseconds, all rates in bytes of whole packets a second. Data only.
+ * The input and the outcome of a simulation: the links between a client and its proxies, their faults, and the chunk.
+ * Times are in milliseconds. Rates are in bytes of whole packets a second. Data only.
  */
 import type { MutpMode, ReceiverOptions } from "@tributary/protocol";
 import type { BurstLoss } from "./link";
 
-/** A full data frame of today's default. */
+/** A full data frame at the default symbol size. */
 export const PACKET_BYTES = 1115;
 
-/** The way between the client and one proxy, and the proxy at its end. */
+/** The path between the client and one proxy, and the proxy itself. */
 export interface ProxyLink {
-  /** Proxy to client. */
+  /** From proxy to client. */
   bytesPerSec: number;
-  /** Half of it each way. */
+  /** Each direction takes half of it. */
   rttMs: number;
-  /** For what leaves from then on, as where the viewer's network is another. */
+  /** Holds for packets that leave from `atMs` on, as when the viewer moves to another network. */
   rttChanges?: readonly { atMs: number; rttMs: number }[];
-  /** Both ways, each packet its own: packets may overtake, unless they come `inOrder`, as over radio. */
+  /** In both directions. Packets can overtake each other unless `inOrder`, as over radio. */
   jitterMs?: number;
   inOrder?: boolean;
-  /** Proxy to client; and client to proxy where `feedbackLoss` does not say otherwise. */
+  /** From proxy to client, and also from client to proxy unless `feedbackLoss` is set. */
   loss?: number;
   feedbackLoss?: number;
-  /** Proxy to client. */
+  /** From proxy to client, like the next two. */
   burst?: BurstLoss;
   reorder?: { share: number; extraMs: number };
   repeat?: number;
-  /** Drop-tail limit before the proxy's serializer. It matters where nobody holds the sender back. */
+  /** Drop-tail limit before the proxy's serializer. It matters when nothing holds the sender back. */
   queueBytes?: number;
   rateChanges?: readonly { atMs: number; bytesPerSec: number }[];
-  /**
-   * Now and then it stands still and then goes on, as a process does that shares a processor: means of random times.
-   */
+  /** The link pauses at random times, like a process that shares a processor. Both values are means. */
   pauses?: { apartMs: number; lastMs: number };
-  /** Nothing goes in or out meanwhile; a proxy that crashed comes back knowing nothing. */
+  /** Nothing goes in or out during an outage. A proxy that crashed comes back without its state. */
   outages?: readonly { fromMs: number; toMs: number; crash?: boolean }[];
-  /** From then on nothing is lost, late or repeated by chance, either way. */
+  /** From this time on nothing is lost, late or repeated by chance in either direction. */
   healMs?: number;
-  /** Client to proxy; unlimited without it. */
+  /** From client to proxy; unlimited by default. */
   upBytesPerSec?: number;
-  /** What the proxy's clock shows at time 0. */
+  /** The proxy's clock at time 0. */
   clockOffsetMs?: number;
-  /** The chunk comes from there while it is sent; without it the proxy has it already. */
+  /** The chunk comes from this origin while it is sent. Without an origin the proxy has it already. */
   origin?: OriginLeg;
-  /** The sender is asked for a packet while the serializer has fewer than this; 2 without it. */
+  /** The sender may send while the serializer has fewer packets than this; 2 by default. */
   backpressurePackets?: number;
 }
 
@@ -56,16 +54,16 @@ export interface World {
   seed: number;
   links: readonly ProxyLink[];
   chunkBytes: number;
-  /** Behind all links: what the viewer's own connection takes. */
+  /** The viewer's own connection, which all links share. */
   downlink?: { bytesPerSec: number; queueBytes: number };
-  /** Carried by every packet besides the frame, both ways; 0 without it. */
+  /** Bytes of every packet besides the frame, in both directions; 0 by default. */
   overheadBytes?: number;
   /**
-   * Proxies send under the product's congestion control, in new sessions or in those that have carried the same chunk
-   * before; without it as fast as their links take.
+   * Proxies send under the product's congestion control. A warm session has carried the same chunk before. Without
+   * this, proxies send as fast as their links take packets.
    */
   congestion?: "new" | "warm";
-  /** The run is given up then; 60,000 without it. */
+  /** The run is given up at this time; 60,000 by default. */
   untilMs?: number;
 }
 
@@ -79,28 +77,28 @@ export const HTTP_MODES: readonly HttpMode[] = [
 ];
 export const PROTOCOL_MODES = ["uncoded-mutp", "coded-mutp", "coded"] as const;
 
-/** What may be set of the receiver's own options. */
+/** Options of the receiver that a caller may set. */
 export type Tuning = Partial<Omit<ReceiverOptions, "requestId" | "url" | "mode" | "proxyCount" | "codec" | "nowMs">>;
 
-/** What a data packet was when it came: `late` after the chunk was complete. */
+/** The use of a data packet when it came. A packet is `late` after the chunk is complete. */
 export type ArrivalKind = "innovative" | "duplicate" | "late";
 export type OnArrival = (nowMs: number, proxy: number, kind: ArrivalKind) => void;
 
 export interface Outcome {
-  /** From the client's first request to the last degree of freedom; Infinity when it never came. */
+  /** From the client's first request to the last degree of freedom; Infinity if it never came. */
   completionMs: number;
-  /** To the first bytes handed on; Infinity when there were none. */
+  /** From the first request to the first delivered bytes; Infinity if there were none. */
   firstBytesMs: number;
-  /** Symbols of the chunk over data packets received, late ones counted. */
+  /** Symbols of the chunk divided by data packets received, late ones included. */
   normalizedGoodput: number;
   symbolCount: number;
   receivedPackets: number;
   sentPackets: number;
-  /** Mean of the data packets sent, overhead included: what the bound counts with. */
+  /** Mean size of the data packets sent, overhead included. The bound counts with it. */
   packetBytes: number;
-  /** When each stretch of bytes was handed on in order, one after another: bytes delivered so far, and when. */
+  /** One entry for each delivery in order: the bytes delivered so far, and the time. */
   delivered: { untilByte: number; atMs: number }[];
-  /** True when every byte handed on was the right one and, when complete, all were there. */
+  /** True when every delivered byte was correct and a complete download had all of them. */
   bytesRight: boolean;
   eventHash: string;
   events: number;

@@ -1,7 +1,7 @@
 /**
- * Bugs to be planted into the protocol's source, to prove that the swarm finds such: a text that stands exactly once in
- * the file, what to put in its place, and the seed whose run finds it. Data only. `npm run sim -- planted --search`
- * finds seeds.
+ * Bugs to plant into the protocol's source. They prove that the swarm finds bugs. Each has a text that stands exactly
+ * once in its file, the text that replaces it, and the seed of a run that finds it. Data only.
+ * `npm run sim -- planted --search` finds seeds.
  */
 export interface PlantedBug {
   name: string;
@@ -42,21 +42,21 @@ export const PLANTED: readonly PlantedBug[] = [
     seed: 40,
   },
   {
-    name: "bytes handed on twice",
+    name: "bytes delivered twice",
     file: "receiver/receiver.ts",
     find: 'this.#events.push({ kind: "bytes", ...next });',
     replace: 'this.#events.push({ kind: "bytes", ...next }, { kind: "bytes", ...next });',
     seed: 1,
   },
   {
-    name: "one byte of padding handed on at the end",
+    name: "one byte of padding delivered at the end",
     file: "geometry.ts",
     find: "Math.min(geometry.totalBytes - start,",
     replace: "Math.min(geometry.totalBytes - start + 1,",
     seed: 1,
   },
   {
-    name: "last generation taken for a whole one",
+    name: "last generation treated as a full one",
     file: "geometry.ts",
     find: "return Math.min(geometry.generationSize, geometry.symbolCount - index * geometry.generationSize);",
     replace: "return geometry.symbolCount > index * geometry.generationSize ? geometry.generationSize : 0;",
@@ -77,7 +77,7 @@ export const PLANTED: readonly PlantedBug[] = [
     seed: 1,
   },
   {
-    name: "the truthful blamed",
+    name: "truthful proxies blamed instead of liars",
     file: "receiver/verification.ts",
     find: "if (!sameBytes(expected, payload)) this.liars.add(proxyIndex);",
     replace: "if (sameBytes(expected, payload)) this.liars.add(proxyIndex);",
@@ -119,14 +119,14 @@ export const PLANTED: readonly PlantedBug[] = [
     seed: 6,
   },
   {
-    name: "sender waits for ever for its client",
+    name: "sender waits without end for its client",
     file: "sender/sender.ts",
     find: "if (nowMs - this.#lastHeardMs >= TIMING.clientSilenceMs) {",
     replace: "if (nowMs - this.#lastHeardMs === Infinity) {",
     seed: 3,
   },
   {
-    name: "lost proxy not welcome again",
+    name: "lost proxy not accepted again",
     file: "receiver/receiver.ts",
     find: 'proxy.lost ||= proxy.silent || proxy.stats.state !== "failed";',
     replace: "",
@@ -168,7 +168,7 @@ export const PLANTED: readonly PlantedBug[] = [
     seed: 154,
   },
   {
-    name: "useful proxy held for useless",
+    name: "useful proxy counted as useless",
     file: "planner/packet-loss.ts",
     find: "if (!useful) this.#useless++;",
     replace: "if (useful) this.#useless++;",

@@ -1,12 +1,12 @@
 /**
- * `npm run sim -- planted`: plants each bug of bugs.ts into a copy of the protocol and replays the seed that finds it;
- * the protocol as it is must pass the same seed. A bug whose text no longer stands in the source is a failure.
+ * `npm run sim -- planted`: plants each bug of bugs.ts into a copy of the protocol and replays the seed that finds it.
+ * The unchanged protocol must pass the same seed. A bug fails if its text does not stand exactly once in the source.
  *
  *   npm run sim -- planted [--only TEXT] [--search]
  *
- * A stored seed grows stale when the protocol's choices change: seeds after it are tried then, and the one that finds
- * the bug is named. --search looks through 10,000 seeds from 1 on instead. Exit status: 0 all found, 1 not, 2 bad
- * option.
+ * A stored seed grows stale when the protocol's choices change. The seeds after it are then tried, and the one that
+ * finds the bug is printed. --search tries 10,000 seeds from 1 on instead. Exit status: 0 all found, 1 some not found,
+ * 2 wrong option.
  */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import os from "node:os";
@@ -18,16 +18,16 @@ import { PLANTED, type PlantedBug } from "./bugs";
 
 export const USAGE = "usage: npm run sim -- planted [--only TEXT] [--search]";
 const SEARCH_SEEDS = 10_000;
-/** Tried after a stored seed that no longer finds its bug. */
+/** Seeds to try after a stored seed that does not find its bug. */
 const STALE_SEEDS = 500;
 const BATCH = 20;
-/** A run that takes longer hangs, which is a find. */
+/** A batch that takes longer hangs. That counts as found. */
 const HANG_MS = 30_000;
 
 const protocol = path.dirname(require.resolve("@tributary/protocol/package.json"));
 const CODECS_AND_TRANSPORT = ["native-codec", "native-transport", "wasm-codec"];
 
-/** The simulator beside a protocol with the bug in it; without a bug, as it is. */
+/** Copies the simulator and the protocol, with the bug in it if one is given. */
 async function makeCopy(folder: string, bug?: PlantedBug): Promise<void> {
   const scope = path.join(folder, "node_modules/@tributary");
   mkdirSync(scope, { recursive: true });
@@ -56,7 +56,7 @@ interface Found {
   wrong: string;
 }
 
-/** The first of `count` seeds that goes wrong in this copy. */
+/** Finds the first of `count` seeds that goes wrong in this copy. */
 async function findIn(folder: string, firstSeed: number, count: number): Promise<Found | undefined> {
   const helper = new Helper<Batch, Report>(path.join(folder, "sim/swarm/main.js"));
   let from = firstSeed;
@@ -75,7 +75,7 @@ async function findIn(folder: string, firstSeed: number, count: number): Promise
   }
 }
 
-/** What is wrong with the bug's find, or undefined. */
+/** Returns why the bug was not found properly, or undefined. */
 async function check(bug: PlantedBug, folder: string, clean: string, search: boolean): Promise<string | undefined> {
   try {
     await makeCopy(folder, bug);
@@ -88,8 +88,9 @@ async function check(bug: PlantedBug, folder: string, clean: string, search: boo
   if (!found)
     return search
       ? `not found in ${SEARCH_SEEDS} seeds`
-      : `seed ${bug.seed} and the ${STALE_SEEDS} after it do not find it; to find another: npm run sim -- planted --search --only "${bug.name}"`;
-  const stale = found.seed === bug.seed ? "" : ` (stored is seed ${bug.seed})`;
+      : `seed ${bug.seed} and the ${STALE_SEEDS} after it do not find it; ` +
+          `to find another: npm run sim -- planted --search --only "${bug.name}"`;
+  const stale = found.seed === bug.seed ? "" : ` (the stored seed is ${bug.seed})`;
   console.log(`${bug.name}: found by seed ${found.seed}${stale}: ${found.wrong.slice(0, 160)}`);
   const without = await findIn(clean, found.seed, 1);
   return without && `seed ${found.seed} goes wrong without the bug too: ${without.wrong}`;

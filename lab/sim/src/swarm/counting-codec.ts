@@ -1,6 +1,4 @@
-/**
- * A codec that counts: how many of its coders are alive, and which were freed twice. Otherwise the codec it is given.
- */
+/** Wraps a codec and counts the coders that are alive and those that were freed twice. */
 import type { Codec } from "@tributary/protocol";
 
 export class CountingCodec implements Codec {

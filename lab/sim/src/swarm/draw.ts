@@ -1,13 +1,13 @@
 /**
- * What befalls one run of the swarm, drawn from its seed: links, faults, who is malicious and how, what is downloaded,
- * and when faults heal. Data only. Faults end at `healMs`; malice and death never do.
+ * Draws one run of the swarm from its seed: links, faults, malicious proxies, the chunk, and the time when faults heal.
+ * Data only. Faults end at `healMs`; malice and death never end.
  */
 import type { ByteRange } from "@tributary/contract";
 import { LIMITS, type KnownPath, type MutpMode } from "@tributary/protocol";
 import { Random } from "../random";
 import type { ProxyLink } from "../world";
 
-export const MALICE = [
+const MALICE = [
   "pollute",
   "pollute-rarely",
   "mislabel",
@@ -32,13 +32,13 @@ export interface ProxyDraw {
   link: ProxyLink;
   /** Empty for an honest proxy. */
   malice: Malice[];
-  /** Its session comes up then. */
+  /** When its session comes up. */
   readyMs: number;
-  /** A crash is seen at the client this much later, its new session after the crash is over likewise. */
+  /** The client sees a crash this much later. After the crash is over, the new session also comes this much later. */
   noticeMs: number;
-  /** Share of messages, either way, that become unreadable until faults heal. */
+  /** Share of messages in both directions that become unreadable until faults heal. */
   corruption: number;
-  /** The origin fails at this proxy then. */
+  /** When the origin fails at this proxy. */
   originFailsMs: number;
 }
 
@@ -51,15 +51,15 @@ export interface SwarmDraw {
   generationSize: number;
   windowPackets: number;
   proxies: ProxyDraw[];
-  /** What the client remembers of each proxy, true or not. */
+  /** The client's memory of each proxy's path, which may be false. */
   known: (KnownPath | undefined)[];
   abortMs: number;
   healMs: number;
-  /** A client that sends anything at all plagues a proxy. */
+  /** A proxy also gets a client that sends any frames at all. */
   rogueClient: boolean;
 }
 
-/** Symbols of a chunk are kept below this: a run is to last milliseconds. */
+/** A chunk has fewer symbols than this, so that a run lasts milliseconds. */
 const SYMBOLS_MAX = 6000;
 
 class Dice extends Random {
@@ -72,7 +72,7 @@ class Dice extends Random {
   integer(low: number, high: number): number {
     return Math.floor(this.between(low, high + 1));
   }
-  /** Every magnitude is as likely. */
+  /** Every order of magnitude is equally likely. */
   magnitude(low: number, high: number): number {
     return Math.exp(this.between(Math.log(low), Math.log(high)));
   }
@@ -116,7 +116,7 @@ export function draw(seed: number): SwarmDraw {
   };
 }
 
-/** Of other links than those there are: what is remembered is old. */
+/** Paths that differ from the real links, because the client's memory is old. */
 function drawKnown(dice: Dice, count: number): (KnownPath | undefined)[] {
   if (dice.chance(0.6)) return [];
   const path = () => ({
@@ -127,7 +127,7 @@ function drawKnown(dice: Dice, count: number): (KnownPath | undefined)[] {
   return Array.from({ length: count }, () => (dice.chance(0.8) ? path() : undefined));
 }
 
-/** Sizes around the edges of symbols and generations are as likely as others. */
+/** Sizes around the edges of symbols and generations are drawn often. */
 function drawBytes(dice: Dice, symbolBytes: number, generationSize: number): number {
   const most = Math.min(3_000_000, SYMBOLS_MAX * symbolBytes);
   if (dice.chance(0.03)) return 0;
@@ -201,7 +201,7 @@ function drawOutage(dice: Dice, healMs: number, crash: boolean): { fromMs: numbe
   return { fromMs, toMs: dice.between(fromMs, healMs), crash };
 }
 
-/** Two outages one after the other: each ends before the next begins. */
+/** The first of two outages ends before the second begins. */
 function apart(outages: NonNullable<ProxyLink["outages"]>): NonNullable<ProxyLink["outages"]> {
   const [first, second] = [...outages].sort((a, b) => a.fromMs - b.fromMs);
   return [{ ...first!, toMs: Math.min(first!.toMs, second!.fromMs) }, second!];

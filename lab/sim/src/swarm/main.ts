@@ -1,11 +1,10 @@
 /**
- * `npm run sim -- swarm`: many runs, each with faults of its own, on all processors; every one must hold what run.ts
- * says.
+ * `npm run sim -- swarm`: many runs on all processors, each with its own faults. Each must keep the rules of run.ts.
  *
  *   npm run sim -- swarm [--runs 2000] [--seed N]
  *
- * Run i has the seed N + i; without --seed N is drawn from the clock and printed. A line for each run that failed, with
- * the command that repeats it; then a summary. Exit status: 0 all held, 1 some did not, 2 bad option.
+ * Run i has the seed N + i. Without --seed, N comes from the clock and is printed. Each failed run prints a line with
+ * the command that repeats it; a summary follows. Exit status: 0 all passed, 1 some failed, 2 wrong option.
  */
 import { parseArgs } from "node:util";
 import { loadCodec } from "@tributary/native-codec";
@@ -17,7 +16,7 @@ import { runSwarm, type SwarmOutcome } from "./run";
 
 export const USAGE = "usage: npm run sim -- swarm [--runs 2000] [--seed N]";
 const SEED_MAX = 0xffff_ffff;
-/** Runs before a report. */
+/** Runs per report of a process. */
 const BATCH = 25;
 
 export interface Batch {
@@ -29,7 +28,7 @@ export interface Report {
   ends: Record<SwarmOutcome["end"], number>;
   excluded: number;
   events: number;
-  /** The largest share of its bound that a run took to complete. */
+  /** The largest share of its bound that a complete run took. */
   slowest: number;
   failures: { seed: number; wrongs: string[] }[];
 }
@@ -105,10 +104,12 @@ export async function swarm(words: string[]): Promise<number> {
   const startedMs = Date.now();
   const { ends, excluded, events, slowest, failures } = await runAll(seed, runs);
   console.log(
-    `${ends.complete} complete, ${ends.failed} failed, ${ends.aborted} aborted, ${ends.none} still waiting; ${excluded} proxies excluded for false packets`,
+    `${ends.complete} complete, ${ends.failed} failed, ${ends.aborted} aborted, ${ends.none} still waiting; ` +
+      `${excluded} proxies excluded for false packets`,
   );
   console.log(
-    `slowest took ${(slowest * 100).toFixed(0)} % of its bound; ${events} events in ${((Date.now() - startedMs) / 1000).toFixed(0)} s`,
+    `the slowest took ${(slowest * 100).toFixed(0)} % of its bound; ` +
+      `${events} events in ${((Date.now() - startedMs) / 1000).toFixed(0)} s`,
   );
   console.log(`${runs - failures.length} passed, ${failures.length} failed`);
   return failures.length > 0 ? 1 : 0;

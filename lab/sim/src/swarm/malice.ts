@@ -1,7 +1,7 @@
 /**
- * What a malicious proxy makes of the messages that an honest sender gave it, and frames that are well formed and wild.
- * What corruption on the way makes of a message is here too: always unreadable or foreign, for a session is
- * authenticated, and a message that passes as another one is an attack by its sender.
+ * Malicious proxies, which change the messages of an honest sender, and frames that are well formed but random. It also
+ * has the corruption on the way. Corruption makes a message unreadable or foreign. It never makes another valid
+ * message: sessions are authenticated, so only a malicious proxy can do that.
  */
 import type { RejectionKind } from "@tributary/contract";
 import { encodeFrame, LIMITS, parseFrame, type DataFrame, type Frame } from "@tributary/protocol";
@@ -27,7 +27,7 @@ export class MaliciousProxy {
     this.#symbolBytes = symbolBytes;
   }
 
-  /** The messages that go out in place of `message`. */
+  /** Returns the messages that go out in place of `message`. */
   twist(message: Uint8Array): Uint8Array[] {
     let out = [message];
     for (const kind of this.#kinds) out = out.flatMap((one) => this.#twistOne(kind, one));
@@ -116,13 +116,13 @@ function withId(frame: ReturnType<typeof parseFrame>, requestId: number): Uint8A
   return encodeFrame({ ...frame, requestId });
 }
 
-/** Cut short, or noise. */
+/** Cuts the message short or replaces it by noise. */
 export function garble(message: Uint8Array, random: Random): Uint8Array {
   if (below(random, 2)) return message.slice(0, below(random, Math.min(message.length, 60)));
   return Uint8Array.from({ length: below(random, 80) }, () => random.u32());
 }
 
-/** Any frame of this request, its fields anything that the wire can carry. */
+/** A random frame of this request. Its fields can have any value that the wire can carry. */
 export function wildFrame(random: Random, requestId: number, symbolBytes: number): Frame {
   const u32 = () => random.u32();
   const bytes = (count: number) => Uint8Array.from({ length: count }, u32);

@@ -1,6 +1,6 @@
 /**
- * A client that sends a proxy any frame at all, reads what comes, and then falls silent. The proxy's sender must bear it,
- * and must forget the client in the end.
+ * A client that sends a proxy any frame at all, reads what comes, and then falls silent. The proxy's sender must bear
+ * it, and must forget the client in the end.
  */
 import { Sender, type Codec, type Frame, type RequestFrame } from "@tributary/protocol";
 import { contentOf, sourceOf } from "../content";
@@ -59,7 +59,7 @@ export class RogueClient {
       sender.handleTimeout(nowMs);
       for (let sent = 0; sent < 1000 && sender.pollTransmit(nowMs); sent++);
     }
-    if (!sender.finished) this.#wrong("a sender does not forget a client that fell silent");
+    if (!sender.finished) this.#wrong("a sender does not forget a silent client");
     else if (sender.pollTimeout() !== undefined) this.#wrong("a finished sender has a timer");
   }
 }

@@ -9,17 +9,17 @@ import { runSwarm } from "./run";
 
 const codec = loadCodec(loadWasmCodec);
 
-test("swarm: the same seed gives the same run, to the last event; another seed another one", () => {
+test("swarm: the same seed gives the same events, and another seed gives others", () => {
   const [first, again, other] = [7, 7, 8].map((seed) => runSwarm(draw(seed), codec));
   expect(again).toEqual(first);
   expect(other!.eventHash).not.toBe(first!.eventHash);
 });
 
-test.each([1, 2, 3, 4, 5, 6, 7, 8])("swarm: nothing goes wrong with seed %i", (seed) => {
+test.each([1, 2, 3, 4, 5, 6, 7, 8])("swarm: seed %i breaks no rule", (seed) => {
   expect(runSwarm(draw(seed), codec).wrongs).toEqual([]);
 });
 
-test("swarm: the longest chunks are whole at the proxies", () => {
+test("swarm: proxies have every byte of the longest chunks", () => {
   const seed = 119084936;
   expect(draw(seed).chunkBytes + (seed % 1000)).toBeGreaterThan(3_000_000);
   expect(runSwarm(draw(seed), codec).wrongs).toEqual([]);
@@ -27,9 +27,9 @@ test("swarm: the longest chunks are whole at the proxies", () => {
 
 test.each([
   [56745108, 9000, ""],
-  [30006126, 2000, ", nor do packets that come twice hide it"],
+  [30006126, 2000, ", even if packets come twice"],
 ])(
-  "swarm, seed %i: a fast proxy that sends one packet again and again does not keep others from their work for %i ms%s",
+  "swarm: a fast proxy that repeats one packet does not hold up the others (seed %i, within %i ms)%s",
   (seed, msMax) => {
     const { endMs, wrongs } = runSwarm(draw(seed), codec);
     expect(wrongs).toEqual([]);
@@ -37,11 +37,11 @@ test.each([
   },
 );
 
-test("swarm, seed 212897332: an honest proxy that was cut off before it had answered is asked on, while another one only promises", () => {
+test("swarm: the client asks an honest proxy again that was cut off before its answer (seed 212897332)", () => {
   expect(runSwarm(draw(212897332), codec).wrongs).toEqual([]);
 });
 
-test("swarm: faults of all kinds are drawn, and all but one proxy may be malicious", () => {
+test("swarm: draws faults of all kinds, and up to all but one proxy malicious", () => {
   const draws = Array.from({ length: 2000 }, (_, seed) => draw(seed));
   const links = draws.flatMap(({ proxies }) => proxies.map(({ link }) => link));
   expect(links.some(({ loss = 0 }) => loss > 0.28)).toBe(true);
@@ -55,7 +55,7 @@ test("swarm: faults of all kinds are drawn, and all but one proxy may be malicio
   expect(new Set(draws.flatMap(({ proxies }) => proxies.flatMap(({ malice }) => malice))).size).toBe(17);
 });
 
-test("swarm: a coder that is never freed is counted, and one that is freed twice", () => {
+test("swarm: counts coders that are never freed and coders that are freed twice", () => {
   const counting = new CountingCodec(codec);
   const decoder = counting.createDecoder(2, 64);
   counting.createEncoder(2, 64);
@@ -64,11 +64,8 @@ test("swarm: a coder that is never freed is counted, and one that is freed twice
   expect([counting.live, counting.freedTwice]).toEqual([1, 1]);
 });
 
-test.each(PLANTED)(
-  "planted bug: the text it replaces stands exactly once in the source: $name",
-  ({ file, find, replace }) => {
-    const source = readFileSync(path.join(__dirname, "../../../../protocol/src", file), "utf8");
-    expect(source.split(find)).toHaveLength(2);
-    expect(source.replace(find, () => replace)).not.toBe(source);
-  },
-);
+test.each(PLANTED)("planted bug: its text stands exactly once in the source: $name", ({ file, find, replace }) => {
+  const source = readFileSync(path.join(__dirname, "../../../../protocol/src", file), "utf8");
+  expect(source.split(find)).toHaveLength(2);
+  expect(source.replace(find, () => replace)).not.toBe(source);
+});

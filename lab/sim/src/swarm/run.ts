@@ -1,9 +1,9 @@
 /**
- * One run of the swarm: the protocol's own Receiver and Senders under what draw.ts drew, and everything that must hold
- * of them. Returns what did not hold, in words; nothing is thrown. What must hold: no wrong byte is handed on; the
- * request ends exactly once, as complete, failed or aborted; it fails only when no honest proxy could be reached; no
- * honest proxy is blamed; all packets are accounted for; coders, packets and timers are back at zero; nothing throws;
- * and once faults have healed it completes within `boundMs`.
+ * One run of the swarm: the protocol's own Receiver and Senders in the world that draw.ts drew. It returns each broken
+ * rule as a text and throws nothing. The rules: no wrong byte is delivered; the download ends exactly once, as
+ * complete, failed or aborted; it fails only when no honest proxy can be reached; no honest proxy is blamed; all
+ * packets are accounted for; no coder, packet or timer is left at the end; nothing throws; the download is complete
+ * within `boundMs` (bound.ts).
  */
 import {
   encodeFrame,
@@ -29,19 +29,19 @@ import { RogueClient } from "./rogue-client";
 import { trustedFor } from "./trusted";
 
 const REQUEST_ID = 1;
-/** What a proxy may say besides data. */
+/** Frames of a proxy that carry no data. */
 const CONTROL_FRAMES = new Set(["pending", "plan", "reject", "end"]);
 const TIMER_STEP_MS = 0.01;
 const ORIGIN_STEP_MS = 5;
-/** Chunks differ: each begins at one of so many places of the same random bytes. */
+/** Chunks differ: each begins at one of this many places in the same random bytes. */
 const CONTENTS = 1000;
-/** A sender is asked for a packet while the serializer has fewer than this. */
+/** A sender may send while the serializer has fewer packets than this. */
 const QUEUED_PACKETS = 2;
-/** A run with more events than this does not end by itself. */
+/** A run with more events than this would never end. */
 const EVENTS_MAX = 3_000_000;
-/** A timer due at once, this often in a row, makes no headway. */
+/** A timer that is due at once this many times in a row makes no progress. */
 const SPINS_MAX = 300;
-/** After the bound senders may wait this long for a client that they do not hear. */
+/** After the bound, senders may wait this long for a silent client. */
 const AFTERWARDS_MS = TIMING.clientSilenceMs + 5000;
 const USER_STREAM = {
   sender: STREAM.user,
@@ -53,17 +53,17 @@ const USER_STREAM = {
 interface Side {
   readonly draw: ProxyDraw;
   readonly malice: MaliciousProxy | undefined;
-  /** What corrupts messages on the way. */
+  /** Decides which messages are corrupted on the way. */
   readonly way: Random;
   sender: Sender | undefined;
-  /** Counts sessions: what belongs to an old one is dropped. */
+  /** Counts sessions. Messages of an old session are dropped. */
   session: number;
-  /** The client thinks that it has a session. */
+  /** True when the client believes that it has a session. */
   up: boolean;
   timerMs: number;
   firedMs: number;
   lastArrivalMs: number;
-  /** Frames handed to the receiver that it must account for: data, and what is no frame for it. */
+  /** Messages that the receiver must count: data, and anything that is no valid frame of this request. */
   handed: number;
   originFailed: boolean;
 }
@@ -75,7 +75,7 @@ export interface SwarmOutcome {
   excluded: number;
   events: number;
   eventHash: string;
-  /** Empty when all held. */
+  /** Broken rules; empty after a good run. */
   wrongs: string[];
 }
 
@@ -84,9 +84,8 @@ export function runSwarm(draw: SwarmDraw, codec: Codec): SwarmOutcome {
   try {
     run.play();
   } catch (error) {
-    run.wrong(
-      `exception: ${error instanceof Error ? (error.stack ?? error.message).split("\n").slice(0, 3).join(" ") : String(error)}`,
-    );
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    run.wrong(`exception: ${text.split("\n").slice(0, 3).join(" ")}`);
   }
   return run.outcome();
 }
@@ -230,7 +229,7 @@ class SwarmRun implements NetworkUser {
     }
   }
 
-  /** The client sees that the session is gone, and makes a new one when the proxy is there. */
+  /** The client sees that the session is gone, and makes a new one if the proxy is there. */
   #replace(index: number, session: number): void {
     const side = this.#sides[index]!;
     if (side.session !== session) return;
@@ -310,9 +309,7 @@ class SwarmRun implements NetworkUser {
       this.wrong(`complete with ${this.#deliveredBytes} of ${this.#original.length} bytes`);
   }
 
-  /**
-   * Failing is right only when every honest proxy is gone, has failed, or was not heard for as long as the limit says.
-   */
+  /** A download may fail only when every honest proxy is gone, has failed, or was silent for the limit. */
   #fail(): void {
     this.#finish("failed");
     this.#sides.forEach((side, index) => {
@@ -428,7 +425,7 @@ class SwarmRun implements NetworkUser {
     return this.#nowMs + (draw.link.clockOffsetMs ?? 0);
   }
 
-  // ---- what must hold ------------------------------------------------------------------------------
+  // ---- rules at the end ----------------------------------------------------------------------------
 
   #checkEnd(): void {
     const receiver = this.#receiver;
@@ -452,12 +449,12 @@ class SwarmRun implements NetworkUser {
     const sides = this.#sides;
     const network = this.#network;
     if (!receiver.finished) this.wrong("the receiver has not finished");
-    if (receiver.pollTimeout() !== undefined) this.wrong("the receiver's timer is left");
+    if (receiver.pollTimeout() !== undefined) this.wrong("the receiver still has a timer");
     sides.forEach(({ sender }, index) => {
       if (sender && !sender.finished) this.wrong(`sender ${index} has not finished`);
-      if (sender?.pollTimeout() !== undefined) this.wrong(`the timer of sender ${index} is left`);
+      if (sender?.pollTimeout() !== undefined) this.wrong(`sender ${index} still has a timer`);
     });
-    if (network.events.pending > 0) this.wrong("events are left after the last timer should have fired");
+    if (network.events.pending > 0) this.wrong("events are left after the last timer");
     if (network.pool.inUse > 0) this.wrong(`${network.pool.inUse} packets are left`);
     if (codec.live > 0) this.wrong(`${codec.live} coders are left`);
     if (codec.freedTwice > 0) this.wrong(`${codec.freedTwice} coders were freed twice`);
