@@ -1,13 +1,14 @@
 /**
  * The codec as the protocol sees it: random linear network coding over GF(2^8), polynomial 0x11D
- * (x^8 + x^4 + x^3 + x^2 + 1), on generations of `symbolCount` symbols of `symbolBytes` bytes each.
- * Implemented by native-codec (Node addon) and wasm-codec (WebAssembly). Words: RFC 8406.
+ * (x^8 + x^4 + x^3 + x^2 + 1). A generation has `symbolCount` symbols of `symbolBytes` bytes each. native-codec (Node
+ * addon) and wasm-codec (WebAssembly) implement it. Words: RFC 8406.
  *
- * Misuse (a length that does not match, an index out of range, a count over the limit, nothing to do: no seeds, no
- * bytes, no symbols) throws a `CodecError` that names the value got and the limit, and changes nothing. So does memory
- * that cannot be had (`memoryBytes`, from a `create` or a call that grows its object). A linearly dependent symbol, all
- * zeros among them, is not misuse. Lengths are in bytes; buffers are at any alignment and are not kept.
- * Each object owns memory outside the JavaScript heap: call `free()` once; use after it throws (`freed`).
+ * Misuse throws a `CodecError` that names the value and the limit, and it changes nothing. Misuse is a length that does
+ * not match, an index out of range, a count over the limit, or an empty list of seeds, bytes or symbols. A `create` or
+ * a call that grows its object throws `memoryBytes` when memory runs out, and it changes nothing either. A linearly
+ * dependent symbol is not misuse, and neither is one that is all zeros. Lengths are in bytes. Buffers may have any
+ * alignment and are not kept. Each object owns memory outside the JavaScript heap: call `free()` once. A later call
+ * throws `freed`.
  */
 export interface Codec {
   /** The engine in use, e.g. `native/gfni512`, `native/avx2`, `wasm/simd128`, `wasm/scalar`. */
@@ -27,11 +28,11 @@ export interface Encoder {
   readonly symbolCount: number;
   readonly symbolBytes: number;
   /**
-   * Sets source symbols from `firstIndex` on; `bytes` is cut into symbols, the last one padded with zeros.
-   * Bytes beyond the generation's end are an error, and so are none. Symbols never set are zeros.
+   * Sets source symbols from `firstIndex` on. `bytes` is cut into symbols, and the last one is padded with zeros.
+   * Empty `bytes` and bytes beyond the generation's end are errors. Symbols that were never set are zeros.
    */
   setSymbols(firstIndex: number, bytes: Uint8Array): void;
-  /** Writes one coded symbol per seed, at least one, into `out` (`seeds.length * symbolBytes` bytes) in order. */
+  /** Writes one coded symbol per seed (at least one) into `out` (`seeds.length * symbolBytes` bytes), in order. */
   encodeSeeds(seeds: Uint32Array, out: Uint8Array): void;
   /** Writes the coded symbol of `coefficients` (`symbolCount` bytes) into `out` (`symbolBytes` bytes). */
   encodeVector(coefficients: Uint8Array, out: Uint8Array): void;
@@ -44,25 +45,25 @@ export interface Decoder {
   readonly symbolBytes: number;
   /** Degrees of freedom received, 0..symbolCount. */
   readonly rank: number;
-  /** Source symbol `index` as it is; `payload` has `symbolBytes` bytes. */
+  /** Adds source symbol `index`. `payload` has `symbolBytes` bytes. */
   addSystematic(index: number, payload: Uint8Array): boolean;
-  /** The coded symbol of `seed` (u32). */
+  /** Adds the coded symbol of `seed` (u32). */
   addSeeded(seed: number, payload: Uint8Array): boolean;
-  /** The coded symbol of `coefficients` (`symbolCount` bytes). */
+  /** Adds the coded symbol of `coefficients` (`symbolCount` bytes). */
   addVector(coefficients: Uint8Array, payload: Uint8Array): boolean;
-  /** True once source symbol `index` is determined, which can be before full rank. */
+  /** True once source symbol `index` is determined. That can happen before full rank. */
   isDecoded(index: number): boolean;
   /**
    * Copies `count` source symbols (at least one) from `firstIndex` into `out` (`count * symbolBytes` bytes). Throws
-   * `notDecoded` if one of them is not determined: got its index, limit the rank.
+   * `notDecoded` if one of them is not determined: `got` is its index and `limit` is the rank.
    */
   read(firstIndex: number, count: number, out: Uint8Array): void;
   free(): void;
 }
 
 /**
- * Makes fresh coded symbols from received ones, coefficient vectors expressed on the source symbols. Takes them in as
- * `Decoder` does.
+ * Makes new coded symbols from received ones. Their coefficient vectors refer to the source symbols. It takes symbols
+ * as `Decoder` does.
  */
 export interface Recoder {
   readonly symbolCount: number;
@@ -72,44 +73,44 @@ export interface Recoder {
   addSeeded(seed: number, payload: Uint8Array): boolean;
   addSystematic(index: number, payload: Uint8Array): boolean;
   /**
-   * Combines all held symbols with the multipliers that `seed` (u32) stands for (`rank` of them); writes the
-   * resulting coefficient vector (`symbolCount` bytes) and payload (`symbolBytes` bytes). Throws `rank` at rank 0.
+   * Combines all held symbols with the `rank` multipliers that `seed` (u32) stands for. Writes the resulting
+   * coefficient vector (`symbolCount` bytes) and payload (`symbolBytes` bytes). Throws `rank` at rank 0.
    */
   recode(seed: number, outCoefficients: Uint8Array, outPayload: Uint8Array): void;
   free(): void;
 }
 
-/** Coded symbols over a block of many source symbols; seeds stand for `symbolCount` coefficients as in a generation. */
+/** Codes a block of many source symbols. A seed stands for `symbolCount` coefficients, as in a generation. */
 export interface RepairEncoder {
   readonly symbolCount: number;
   readonly symbolBytes: number;
   /** As `Encoder.setSymbols`. */
   setSymbols(firstIndex: number, bytes: Uint8Array): void;
-  /** As `Encoder.encodeSeeds`; cheapest with a multiple of four seeds. */
+  /** As `Encoder.encodeSeeds`. A multiple of four seeds is cheapest. */
   encodeSeeds(seeds: Uint32Array, out: Uint8Array): void;
   free(): void;
 }
 
 /**
- * Repairs a block: source symbols come as they are until at most 512 are missing, then coded symbols, and late source
- * symbols among them. Costs and how to choose the size of a block: native-codec/README.md.
+ * Repairs a block. Add source symbols until at most 512 are missing. After that, add coded symbols and late source
+ * symbols in any order. native-codec/README.md gives the costs and says how to choose the size of a block.
  */
 export interface RepairDecoder {
   readonly symbolCount: number;
   readonly symbolBytes: number;
-  /** Innovative symbols that are still to come; at 0 every source symbol is determined. */
+  /** Innovative symbols that are still needed. At 0 every source symbol is determined. */
   readonly missingCount: number;
-  /** True when source symbol `index` was missing; `payload` has `symbolBytes` bytes, here and in `addSeeded`. */
+  /** True when source symbol `index` was missing. `payload` has `symbolBytes` bytes, here and in `addSeeded`. */
   addSource(index: number, payload: Uint8Array): boolean;
-  /** True when the coded symbol of `seed` was innovative; throws `missing` while more than 512 symbols are missing. */
+  /** True when the coded symbol of `seed` was innovative. Throws `missing` while more than 512 symbols are missing. */
   addSeeded(seed: number, payload: Uint8Array): boolean;
   isDecoded(index: number): boolean;
-  /** As `Decoder.read`, but `notDecoded` has for limit how many symbols are known. */
+  /** As `Decoder.read`, but the `limit` of `notDecoded` is the number of known symbols. */
   read(firstIndex: number, count: number, out: Uint8Array): void;
   free(): void;
 }
 
-/** Misuse of a codec object: `what` was `got`, allowed is `limit`. */
+/** Misuse of a codec object: `what` names the value, `got` is the value and `limit` is the allowed one. */
 export class CodecError extends Error {
   override readonly name = "CodecError";
   constructor(
@@ -122,14 +123,14 @@ export class CodecError extends Error {
   }
 }
 
-/** Separates the draw of places from the draw of values: both are made from one seed. */
+/** Both the places and the values are drawn from one seed. This constant keeps the two draws apart. */
 const PLACES = 0x5bd1e995;
 
 /**
- * A sparse coefficient vector for `Encoder.encodeVector` and `Decoder.addVector`: `symbolCount` (1..256) bytes, each
- * one what `seed` (u32) stands for with probability `density`, in steps of 1/256, and else 0; one at least is not. The
- * same at both ends. Encoding costs its entries only; the fewer there are, the more often vectors are dependent on
- * others. Throws `density` outside (0, 1].
+ * A sparse coefficient vector for `Encoder.encodeVector` and `Decoder.addVector`. It has `symbolCount` (1..256) bytes.
+ * Each byte is the coefficient of `seed` (u32) with probability `density`, in steps of 1/256, and otherwise 0. At least
+ * one byte is not 0. Both ends compute the same vector. The cost of encoding grows with the entries that are not 0.
+ * Fewer such entries make vectors dependent on others more often. Throws `density` outside (0, 1].
  */
 export function sparseCoefficients(codec: Codec, seed: number, symbolCount: number, density: number): Uint8Array {
   if (!(density > 0 && density <= 1))

@@ -28,7 +28,7 @@ export function isRejection(value: object): value is Rejection {
   return "kind" in value && "message" in value;
 }
 
-/** Symbols of generation `index`: generationSize, fewer in the last one. */
+/** Symbols of generation `index`: `generationSize`, or fewer in the last one. */
 export function symbolsIn(geometry: Geometry, index: number): number {
   return Math.min(geometry.generationSize, geometry.symbolCount - index * geometry.generationSize);
 }
@@ -38,7 +38,7 @@ export function generationStart(geometry: Geometry, index: number): number {
   return index * geometry.generationSize * geometry.symbolBytes;
 }
 
-/** Bytes of the chunk in generation `index`, padding not counted. */
+/** Bytes of the chunk in generation `index`, without padding. */
 export function generationBytes(geometry: Geometry, index: number): number {
   const start = generationStart(geometry, index);
   return Math.min(geometry.totalBytes - start, geometry.generationSize * geometry.symbolBytes);

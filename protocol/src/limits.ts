@@ -1,91 +1,98 @@
 /**
  * Every limit of the protocol, with its reason. Both ends check a frame against these while parsing it
- * (frames.ts); past the parser nothing re-checks a length. Specification: docs/spec/protocol.md §3.
+ * (frames.ts); code behind the parser checks no length again. Specification: docs/spec/protocol.md §3.
  */
 export const PROTOCOL_VERSION = 1;
 
 export const LIMITS = {
-  /** One chunk (a segment or a byte range). The client cuts longer bodies into ranges. */
+  /** Both ends hold a chunk in memory. The client cuts longer bodies into ranges. */
   chunkBytesMax: 32 * 1024 * 1024,
-  /** Signed media URLs reach a few KB; a transport carries a control frame of this size by itself. */
+  /** Signed media URLs have up to a few KB. */
   urlBytesMax: 8192,
-  /** Of a client at its proxies, as Origo signs it for up to 64 of them. */
+  /** A client shows this token to its proxies. Origo signs it for up to 64 proxies. */
   tokenBytesMax: 4096,
-  /** A control frame: a request with the longest URL, or a plan with its headers. */
+  /** The longest control frames are a request with a long URL and token, and a plan with its headers. */
   messageBytesMax: 16384,
-  /** What a data frame may fill: less than QUIC carries on any path that it works on, 1,161. */
+  /** QUIC carries datagrams of 1,161 bytes on every path on which it works. A data frame stays below that. */
   dataFrameBytesMax: 1156,
   /**
-   * What a data channel carries in one packet of 1,200 bytes, IPv4's header among them: 28 are IP's and UDP's, up to 37
-   * DTLS's, 12 SCTP's and 16 its chunk's; a multiple of 4, as SCTP pads to it.
+   * A data channel carries this much in one IPv4 packet of 1,200 bytes. The headers of IP and UDP take 28 bytes, DTLS
+   * up to 37, SCTP 12 and its chunk 16. SCTP pads to a multiple of 4.
    */
   channelMessageBytesMax: 1104,
+  /** A header of 16 bytes already takes a fifth of a frame with such a short symbol. */
   symbolBytesMin: 64,
-  /** dataFrameBytesMax less the longest header of a seeded symbol. */
+  /** `dataFrameBytesMax` minus the 16 bytes of a seeded symbol's header. */
   symbolBytesMax: 1140,
   /**
-   * channelMessageBytesMax less the longest header of a seeded symbol; 17 x 64. The paper's (section III-A) is 1,100.
+   * `channelMessageBytesMax` minus the 16 bytes of a seeded symbol's header. It is 17 x 64. The paper (section III-A)
+   * uses 1,100.
    */
   symbolBytesDefault: 1088,
+  /** The cost of decoding a byte grows with the size of its generation. */
   generationSizeMax: 128,
   generationSizeDefault: 24,
-  /** Mode `coded`: larger generations need less redundancy, smaller ones come sooner. */
+  /** Mode `coded`: larger generations need less redundancy, and smaller ones are complete sooner. */
   codedGenerationSizeDefault: 128,
   /** Generation indexes travel in 16 bits. */
   generationCountMax: 65535,
+  /** One feedback frame can report a window of this size. */
   windowPacketsMax: 4096,
   windowPacketsDefault: 240,
-  /** Mode `coded`: what a proxy may send before the first grant reaches it. */
+  /** Mode `coded`: a proxy may send this many packets before the first grant reaches it. */
   firstPacketsDefault: 256,
-  /** Entries of one feedback frame: symbols (uncoded) or generations (coded) above its base. */
+  /** An entry is a symbol (uncoded) or a generation (coded) at or above the base of the feedback. */
   feedbackEntriesMax: 4096,
-  /** Runs of one grant: it has to fit a packet. */
+  /** A grant has to fit into one packet, and a run takes 3 bytes. */
   grantRunsMax: 320,
+  /** Bounds what the requests of one client can make a proxy hold. */
   requestsPerSessionMax: 16,
+  /** This bounds what a plan can make a client hold, together with `headerValueBytesMax`. */
   planHeadersMax: 32,
   headerValueBytesMax: 2048,
+  /** The message is one sentence for people. */
   rejectMessageBytesMax: 512,
-  /** Data frames kept per proxy while its plan has not come yet. */
+  /** The receiver keeps this many data frames of a proxy until the proxy's plan arrives. */
   earlyFramesMax: 64,
 } as const;
 
 /** Times in milliseconds. */
 export const TIMING = {
-  /** A request goes out twice, this long apart: a lost one costs a round trip of the whole proxy. */
+  /** A request goes out twice, this long apart, because a lost request would cost a round trip. */
   requestTwinMs: 10,
   requestTwins: 2,
-  /** Then an unanswered request is repeated; doubles up to requestRepeatMsMax. */
+  /** Then an unanswered request is repeated. The interval doubles up to `requestRepeatMsMax`. */
   requestRepeatMs: 250,
   requestRepeatMsMax: 2000,
-  /** Once another proxy has answered, the request is repeated after this time and this part of its round trip. */
+  /** Once another proxy has answered, the request is repeated after this time plus this part of its round trip. */
   requestHastenMs: 10,
   requestHastenRoundTrips: 0.25,
-  /** Repeat of a final feedback until the proxy's END, and of a REJECT until the final feedback. */
+  /** The client repeats a final feedback until the proxy's END. The proxy repeats a REJECT until the final feedback. */
   finalRepeatMs: 200,
   finalTries: 6,
   /** The interval between final feedbacks doubles this many times. */
   finalDoublings: 3,
-  /** A sender with nothing to say repeats PENDING; a proxy silent for proxySilenceMs has failed. */
+  /** A sender with nothing to send repeats PENDING. A proxy has failed when it is silent for `proxySilenceMs`. */
   pendingRepeatMs: 1000,
   proxySilenceMs: 4000,
-  /** A receiver repeats its feedback at least this often, so that a lost one costs no more than this. */
+  /** A receiver repeats its feedback at least this often, so that a lost one costs at most this time. */
   feedbackKeepaliveMs: 500,
   feedbackEveryMsDefault: 20,
-  /** Mode `coded`: all proxies are granted anew so often in the shortest round trip, but within these times. */
+  /** Mode `coded`: proxies get this many new grants in the shortest round trip, at intervals within these bounds. */
   grantsPerRoundTrip: 5,
   grantEveryMsMin: 5,
   grantEveryMsMax: 10,
-  /** Sender: a request without any frame from its client for this long is over. */
+  /** A sender ends a request when no frame of its client arrives for this long. */
   clientSilenceMs: 15000,
-  /** Sender: bounds of the time after which a packet in transit counts as lost. */
+  /** A sender counts a packet in transit as lost after a time within these bounds. */
   retransmitMsMin: 150,
   retransmitMsInitial: 500,
   retransmitMsMax: 3000,
 } as const;
 
-/** Feedback after this many packets from one proxy (the paper's F). */
+/** A proxy gets feedback after this many packets from it (the paper's F). */
 export const FEEDBACK_EVERY_PACKETS_DEFAULT = 24;
-/** Until the client is heard a plan is repeated after each power of two of data frames from this on. */
+/** A plan is repeated after this many data frames, and each time their number doubles, until the client is heard. */
 export const PLAN_REPEAT_PACKETS = 4;
-/** Uncoded: a packet counts as lost once this many sent after it were reported. */
+/** Uncoded: a packet counts as lost once this many later packets were reported. */
 export const REORDER_PACKETS = 3;

@@ -1,10 +1,10 @@
 /**
- * A small seedable random generator for scheduling: xorshift128 (Marsaglia, "Xorshift RNGs", JSS 8(14), 2003). It is not
- * for secrets.
+ * A small seedable random generator for scheduling: xorshift128 (Marsaglia, "Xorshift RNGs", JSS 8(14), 2003). It is
+ * not for secrets.
  */
 import type { Rng } from "./types";
 
-/** Seeds that differ in few bits give similar numbers at first; this many are dropped. */
+/** Seeds that differ in few bits give similar first numbers, so this many are dropped. */
 const WARM_UP = 16;
 
 export function xorshift128(seed: number): Rng {

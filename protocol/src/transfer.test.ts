@@ -183,11 +183,11 @@ describe.each(modes)("transfer: %s", (mode) => {
     },
   );
 
-  test.each([2, 3, 4])("loss 10 %, jitter, repeats and reordering cost time, not bytes (seed %i)", (seed) => {
+  test.each([2, 3, 4])("10 % loss, jitter, repeats and reordering cost time but no bytes (seed %i)", (seed) => {
     whole(transfer({ mode, bytes: 300_000, links: even(3, { loss: 0.1, jitterMs: 30, repeat: 0.05 }), seed }));
   });
 
-  test("one link of one proxy at 30 % loss still ends (seed 5)", () => {
+  test("a single link at 30 % loss still ends (seed 5)", () => {
     whole(transfer({ mode, bytes: 60_000, links: even(1, { loss: 0.3 }), seed: 5 }));
   });
 
@@ -207,7 +207,7 @@ describe.each(modes)("transfer: %s", (mode) => {
     expect(outcome.decidedMs!).toBeLessThan(500 + 150);
   });
 
-  test("a proxy that sends garbage is counted, not believed (seed 8)", () => {
+  test("a proxy's garbage is counted and not believed (seed 8)", () => {
     const links = even(3);
     links[0]!.garbageEvery = 3;
     const outcome = transfer({ mode, bytes: 200_000, links, seed: 8 });
@@ -225,13 +225,13 @@ describe.each(modes)("transfer: %s", (mode) => {
     expect(outcome.senders[2]!.outcome).toBe("aborted");
   });
 
-  test("a short body at one origin is its proxy's failure alone (seed 10)", () => {
+  test("a short body at one origin fails only its proxy (seed 10)", () => {
     const links = even(2);
     links[0]!.originFailsAt = 50_000;
     whole(transfer({ mode, bytes: 200_000, links, seed: 10 }));
   });
 
-  test("when every proxy fails, the request has failed and nothing stays open (seed 11)", () => {
+  test("when every proxy fails, the request fails and nothing stays open (seed 11)", () => {
     const outcome = transfer({ mode, bytes: 200_000, links: even(2, { originFailsAt: 50_000 }), seed: 11 });
     expect(outcome.events.at(-1)).toMatchObject({ kind: "failed", rejection: { kind: "shortBody" } });
     expect(Buffer.compare(outcome.received, outcome.original.subarray(0, outcome.received.length))).toBe(0);
@@ -245,7 +245,7 @@ describe.each(modes)("transfer: %s", (mode) => {
     expect(outcome.decidedMs!).toBeLessThanOrEqual(4_001);
   });
 
-  test("an abort is told to every proxy and ends both sides, with loss (seed 13)", () => {
+  test("an abort reaches every proxy and ends both sides, even with loss (seed 13)", () => {
     const outcome = transfer({ mode, bytes: 900_000, links: even(3, { loss: 0.1 }), seed: 13, abortAtMs: 200 });
     expect(outcome.events.some((event) => event.kind === "complete" || event.kind === "failed")).toBe(false);
     expect(outcome.receiver.finished).toBe(true);
@@ -282,13 +282,13 @@ describe.each(modes)("transfer: %s", (mode) => {
     expect(sent).toBeLessThan(300);
   });
 
-  test("a single clean link carries next to nothing twice (seed 15)", () => {
+  test("a single clean link carries almost nothing twice (seed 15)", () => {
     const stats = transfer({ mode, bytes: 1_500_000, links: even(1), seed: 15 }).receiver.stats();
     expect(stats.proxies[0]!.packets / stats.symbolCount).toBeLessThan(1.02);
   });
 });
 
-test("transfer: with four sources, coding needs fewer packets than drawing at random, as in the paper (seeds 20-24)", () => {
+test("transfer: with four sources, coding needs fewer packets than random order, as in the paper (seeds 20-24)", () => {
   const packets = (mode: MutpMode) =>
     [20, 21, 22, 23, 24].reduce((sum, seed) => {
       const { proxies } = transfer({ mode, bytes: 600_000, links: even(4), seed }).receiver.stats();
@@ -302,7 +302,7 @@ test.each([
   [0, 30, 1.03, 0.99],
   [0.02, 31, 1.15, 0.95],
 ])(
-  "transfer: coded, over four unequal links with loss %d, takes little more than the links need and receives little twice (seed %i)",
+  "transfer: coded, four unequal links with loss %d take little extra time and few repeats (seed %i)",
   (loss, seed, timeFactor, normalized) => {
     const links = even(4, { loss });
     links[0]!.bytesPerSec *= 2;
@@ -314,7 +314,7 @@ test.each([
   },
 );
 
-test("transfer: coded, a proxy that dies costs its share and two round trips at most (seed 32)", () => {
+test("transfer: coded, a proxy that dies costs at most its share and two round trips (seed 32)", () => {
   const links = even(4);
   links[3]!.diesAtMs = 200;
   const outcome = transfer({ mode: "coded", bytes: 1_500_000, links, seed: 32 });

@@ -1,10 +1,10 @@
 /** The words of the protocol as types: frames, heads, rejections. Byte layouts: docs/spec/protocol.md §4. */
 import type { ByteRange, Rejection, ResponseHead } from "@tributary/contract";
 
-/** The paper's two protocols, and ours: `coded`, where the client says which proxy sends how much of what. */
+/** The paper's two protocols and `coded`, in which the client says how much of what each proxy sends. */
 export type MutpMode = "uncoded-mutp" | "coded-mutp" | "coded";
 
-/** What the origin answered, as a proxy's plan tells it. */
+/** The origin's answer, as a proxy's plan reports it. */
 export interface PlanHead extends ResponseHead {
   totalBytes: number;
   /** Milliseconds from the proxy's request to the origin's head; 0 when the proxy had the chunk. */
@@ -14,7 +14,7 @@ export interface PlanHead extends ResponseHead {
 /** Returns a uniform unsigned 32-bit integer. */
 export type Rng = () => number;
 
-/** Body bytes as they arrive at a proxy, shared by all senders of the chunk. Views stay valid while it lives. */
+/** Body bytes as they arrive at a proxy. All senders of the chunk share it. Views stay valid while it lives. */
 export interface ChunkSource {
   readonly totalBytes: number;
   readonly availableBytes: number;
@@ -28,17 +28,17 @@ export interface RequestFrame {
   mode: MutpMode;
   symbolBytes: number;
   generationSize: number;
-  /** The paper's w, in packets; in mode `coded` what may be sent before the first grant. */
+  /** The paper's w, in packets. In mode `coded` it is what may be sent before the first grant. */
   windowPackets: number;
   /** Mode `coded`: the part of each generation that this proxy begins with. */
   share?: Share;
   url: string;
   range?: ByteRange;
-  /** What the proxy is shown by a client that may use it. */
+  /** Proves that the client may use the proxy. */
   token?: string;
 }
 
-/** From `start` to `end` of each generation, in 65535ths, from generation `firstGeneration` on: protocol.md §8.2. */
+/** The part from `start` to `end` (in 65535ths) of each generation from `firstGeneration` on: protocol.md §8.2. */
 export interface Share {
   start: number;
   end: number;
@@ -52,7 +52,7 @@ export interface GrantedRun {
 }
 
 export type Coding =
-  /** `grant`: low byte of the newest grant's sequence that the sender has, 0 outside mode `coded`. */
+  /** `grant`: low byte of the sequence of the sender's newest grant; 0 outside mode `coded`. */
   | { kind: "systematic"; symbolIndex: number; grant: number }
   | { kind: "seed"; seed: number; grant: number }
   | { kind: "vector"; coefficients: Uint8Array };
@@ -77,7 +77,7 @@ export interface FeedbackFrame {
   epoch: number;
   final: boolean;
   reason: FinalReason;
-  /** One more than the highest sequence received from this proxy; 0 when none was. */
+  /** One more than the highest sequence received from this proxy; 0 before the first. */
   nextSequence: number;
   receivedPackets: number;
   /** Symbols (uncoded) or generations (coded) below `base` are complete. */
@@ -85,7 +85,7 @@ export interface FeedbackFrame {
   received: { kind: "symbols"; count: number; bitmap: Uint8Array } | { kind: "degreesOfFreedom"; counts: Uint8Array };
 }
 
-/** Mode `coded`: what a proxy sends as its packets from `fromSequence` on; after the last run it stops. */
+/** Mode `coded`: tells a proxy which packets to send from `fromSequence` on. The proxy stops after the last run. */
 export interface GrantFrame {
   type: "grant";
   requestId: number;
@@ -120,7 +120,7 @@ export type Frame =
   | { type: "ping"; token: number }
   | { type: "pong"; token: number };
 
-/** `requestId` is given where the bytes told it, so that whoever sent them can be answered. */
+/** `requestId` is present when the bytes contain it, so that their sender can be answered. */
 export interface ParseError {
   type: "parseError";
   requestId?: number;

@@ -1,6 +1,6 @@
 /**
- * ArrivalRate: how fast packets of one proxy arrive, told from its pauses and from real changes. Knows sequences and
- * times only, neither generations nor grants. Pure: time arrives as `nowMs`. Rule: protocol.md §8.6.
+ * ArrivalRate: how fast packets of one proxy arrive. It tells pauses from real changes. It knows sequences and times,
+ * but neither generations nor grants. Pure: time arrives as `nowMs`. Rule: protocol.md §8.6.
  */
 
 /**
@@ -11,7 +11,7 @@ const RATE_SAMPLES = 32;
 const RATE_ROUNDS = 3;
 /** Packets that arrive within this time of each other are one sample. */
 const RATE_STEP_MS = 0.2;
-/** With fewer samples than this the rate measured before holds. */
+/** With fewer samples than this the earlier rate stays valid. */
 const RATE_SAMPLES_MIN = 3;
 /** The rate has changed when one of this many latest stretches is off by this many standard deviations. */
 const CHANGE_SAMPLES = 16;
@@ -79,8 +79,8 @@ export class ArrivalRate {
   }
 
   /**
-   * Packets per ms; 0 while nothing is known. `dueFromMs`: the earliest time at which the next packet can come; undefined
-   * when none is due. `doubtMs`: how much packets are delayed by reordering and by the queue that all proxies share.
+   * Packets per ms; 0 while nothing is known. `dueFromMs`: the earliest time at which the next packet can come, or
+   * undefined when none is due. `doubtMs`: how long reordering and the queue that all proxies share may delay packets.
    */
   perMs(dueFromMs: number | undefined, doubtMs: number, nowMs: number): number {
     const last = this.#arrivals.at(-1);
@@ -121,7 +121,7 @@ export class ArrivalRate {
     this.#steadyPerMs = this.measuredPerMs;
   }
 
-  /** The way has changed: what was seen says nothing about it. */
+  /** The way has changed, so earlier arrivals say nothing about it. */
   forget(): void {
     this.#arrivals.length = 0;
   }

@@ -15,7 +15,7 @@ function timesOf(coming: Coming, generation: number): number[] {
   return times;
 }
 
-test("coming: is told one generation at a time, in the order of its coming, however often", () => {
+test("coming: gives one generation at a time, in the order of arrival, as often as it is asked", () => {
   const coming = comingOf([0, 0, 0, 1, 0, 1, 2], 2);
   expect(timesOf(coming, 0)).toEqual([20, 40]);
   expect(timesOf(coming, 1)).toEqual([30, 50]);
@@ -23,21 +23,21 @@ test("coming: is told one generation at a time, in the order of its coming, howe
   expect(timesOf(coming, 3)).toEqual([]);
 });
 
-test("coming: is what was there at its beginning, not what was ordered after", () => {
+test("coming: holds the packets ordered before it began and no later ones", () => {
   const order = [0, 0];
   const coming = comingOf(order, 1);
   order.push(0);
   expect(timesOf(coming, 0)).toEqual([10]);
 });
 
-test("coming: is nothing once cleared, and where more has come than was ordered", () => {
+test("coming: is empty once cleared, and when more has come than was ordered", () => {
   const coming = comingOf([0, 0], 0);
   coming.clear();
   expect(timesOf(coming, 0)).toEqual([]);
   expect(timesOf(comingOf([0], 5), 0)).toEqual([]);
 });
 
-test("coming: may be more than ever before", () => {
+test("coming: grows when more packets are on their way than before", () => {
   expect(
     timesOf(
       comingOf(

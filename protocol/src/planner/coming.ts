@@ -1,6 +1,6 @@
 /**
- * Coming: what is on its way from one proxy and when it arrives, looked at one generation at a time. The planner looks
- * at all of it every few ms, so the times lie in one array that is used again, and no object is made for a packet. Pure.
+ * Coming: which packets are on their way from one proxy and when they arrive, read one generation at a time. The
+ * planner reads all of them every few ms, so the times lie in one reused array and no packet needs an object. Pure.
  * Rule: protocol.md §8.7.
  */
 const TIMES_INITIAL = 64;

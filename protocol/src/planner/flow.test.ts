@@ -11,14 +11,14 @@ function run(flow: Flow, fromMs: number, toMs: number, packetsPerMs: number): bo
   return fallen;
 }
 
-test("flow: it has fallen once a tenth of a second brings less than four fifths of the most before", () => {
+test("flow: the flow has fallen when 100 ms bring less than four fifths of the highest rate", () => {
   const flow = new Flow();
   expect(run(flow, 0, 300, 2)).toBe(false);
   expect(run(flow, 300, 420, 1.7)).toBe(false);
   expect(run(flow, 420, 540, 1.4)).toBe(true);
 });
 
-test("flow: before a tenth of a second is over nothing has fallen", () => {
+test("flow: the flow has not fallen in the first 100 ms", () => {
   const flow = new Flow();
   run(flow, 0, 50, 4);
   expect(run(flow, 50, 95, 0)).toBe(false);

@@ -31,7 +31,7 @@ test("path: the rate is what arrives, and a lost packet does not lower it", () =
   expect(path.loss.share).toBeCloseTo(0.1, 1);
 });
 
-test("path: packets in vain although something is missing tell how useful it is, each sequence once", () => {
+test("path: packets that bring nothing lower its usefulness, and each sequence counts once", () => {
   const path = fresh();
   arrive(path, 0, 100, 1.25, 51.25);
   for (const sequence of [99, 99, 99]) path.handleData(frame(sequence), false, 180);
@@ -42,7 +42,7 @@ test("path: packets in vain although something is missing tell how useful it is,
   expect(path.loss.isUseless).toBe(true);
 });
 
-test("path: a fall to a tenth is believed within two gaps; a hiccup of 5 ms is not one", () => {
+test("path: a fall to a tenth is believed within two gaps, and a delay of 5 ms is not a fall", () => {
   const path = fresh();
   arrive(path, 0, 100, 1.25, 51.25);
   const lastMs = 51.25 + 99 * 1.25;
@@ -51,13 +51,13 @@ test("path: a fall to a tenth is believed within two gaps; a hiccup of 5 ms is n
   expect(path.perMs(0, lastMs + 26)).toBeLessThan(0.12);
 });
 
-test("path: a silence behind a queue that all share is no fall", () => {
+test("path: a silence behind a queue that all proxies share is not a fall", () => {
   const path = fresh();
   arrive(path, 0, 100, 1.25, 51.25);
   expect(path.perMs(40, 51.25 + 99 * 1.25 + 12)).toBeGreaterThan(0.5);
 });
 
-test("path: packets beyond what was ever ordered are beyond its quota", () => {
+test("path: packets that were never ordered are beyond its quota", () => {
   const path = new Path([0, 0, 1], 0);
   expect(path.quota).toBe(3);
   path.order.push(1, 1);
@@ -67,7 +67,7 @@ test("path: packets beyond what was ever ordered are beyond its quota", () => {
   expect(path.quota).toBe(5);
 });
 
-test("path: what was ordered too late for its place comes after what came instead, until the proxy is known to have the grant", () => {
+test("path: a packet that was ordered too late comes after the one that took its place", () => {
   const path = new Path([0, 0, 0, 0], 0);
   path.handleData(frame(0), true, 60);
   path.order.length = 2;
@@ -94,7 +94,7 @@ test("path: the first data shows which of two requests reached the proxy", () =>
   expect(first.order).toEqual([0, 0, 1, 1]);
 });
 
-test("path: an echo tells the round trip, and how far the proxy comes before a grant reaches it", () => {
+test("path: an echo tells the round trip and how far the proxy gets before a grant reaches it", () => {
   const path = fresh();
   arrive(path, 0, 40, 1.25, 51.25);
   path.nextGrant(true, 60);
@@ -103,7 +103,7 @@ test("path: an echo tells the round trip, and how far the proxy comes before a g
   expect(path.sentBy(0.8, 110)).toBe(41 + 80);
 });
 
-test("path: an echo of the past, or of no grant, is no round trip, however many grants were sent since", () => {
+test("path: an old echo and an echo of no grant give no round trip, even after many grants", () => {
   const path = fresh();
   arrive(path, 0, 20, 1.25, 51.25);
   for (let i = 0; i < 400; i++) path.nextGrant(true, 100 + 5 * i);
@@ -118,7 +118,7 @@ test("path: an echo of the past, or of no grant, is no round trip, however many 
   expect([path.roundTrip.latestMs, path.roundTrip.leastMs]).toEqual([50, 50]);
 });
 
-test("path: a packet that others have overtaken says nothing of a grant newer than theirs, though it echoes the same low byte", () => {
+test("path: an overtaken packet does not confirm a newer grant that has the same low byte", () => {
   const path = fresh();
   for (const sequence of [0, 1, 3]) path.handleData(frame(sequence, 0), true, 60);
   for (let i = 1; i <= 256; i++) {
@@ -132,21 +132,21 @@ test("path: a packet that others have overtaken says nothing of a grant newer th
   expect(path.roundTrip.latestMs).toBe(60);
 });
 
-test("path: what is supposed of a round trip is not the least one seen", () => {
+test("path: an assumed round trip is not the least one seen", () => {
   const path = fresh();
   path.nextGrant(true, 60);
   path.handleData(frame(0, 1), true, 410);
   expect([path.roundTrip.latestMs, path.roundTrip.leastMs]).toEqual([350, 350]);
 });
 
-test("path: sequences of grants only grow, and 256 of them without an echo do not repeat what is out", () => {
+test("path: grant sequences only grow, and 256 grants without an echo repeat no low byte that is out", () => {
   const path = fresh();
   const sequences = Array.from({ length: 300 }, (_, i) => path.nextGrant(true, i));
   expect(sequences.every((sequence, i) => i === 0 || sequence > sequences[i - 1]!)).toBe(true);
   expect(new Set(sequences.map((sequence) => sequence % 256)).size).toBe(128);
 });
 
-test("path: a new sender's grants count from 1 again, and its packets are judged by them (swarm seeds 96, 237 and 267)", () => {
+test("path: a new sender's grants count from 1 again, and they judge its packets (swarm seeds 96, 237 and 267)", () => {
   const path = fresh();
   arrive(path, 0, 20, 1.25, 51.25);
   for (let i = 0; i < 3; i++) path.nextGrant(true, 60 + i);
@@ -158,7 +158,7 @@ test("path: a new sender's grants count from 1 again, and its packets are judged
   expect(path.roundTrip.latestMs).toBe(40);
 });
 
-test("path: one with packets due that sends none is quiet, one without is not", () => {
+test("path: a proxy is quiet when packets are due and none comes, and not when none is due", () => {
   const path = fresh();
   arrive(path, 0, 20, 1.25, 51.25);
   expect(path.isQuiet(0.8, 80)).toBe(false);
@@ -167,7 +167,7 @@ test("path: one with packets due that sends none is quiet, one without is not", 
   expect(path.isQuiet(0.8, 100)).toBe(false);
 });
 
-test("path: what is worth remembering is known once rate and round trip were measured; a remembered loss gives way", () => {
+test("path: it gives a memory once rate and round trip are measured, and a remembered loss fades", () => {
   const path = new Path(Array<number>(1000).fill(0), 0, 0, { rttMs: 40, perMs: 8, loss: 0.2 });
   expect(path.toRemember(1000)).toBeUndefined();
   path.roundTrip.handleSample(50);
@@ -178,7 +178,7 @@ test("path: what is worth remembering is known once rate and round trip were mea
   expect(loss).toBeCloseTo((0.2 * 16) / 216, 5);
 });
 
-test("path: a proxy that is remembered is expected a round trip after it was asked, until it answers or is overdue", () => {
+test("path: a remembered proxy is expected a round trip after the request, until it answers or is overdue", () => {
   const path = new Path([0, 0, 1], 0, 5, { rttMs: 40, perMs: 0.8, loss: 0 });
   expect([path.expectedMs(10), path.expectedMs(60), path.expectedMs(70)]).toEqual([48, 60, undefined]);
   expect(path.perMs(0, 10)).toBe(0.8);
@@ -187,14 +187,14 @@ test("path: a proxy that is remembered is expected a round trip after it was ask
   expect(new Path([0], 0, 5).expectedMs(10)).toBeUndefined();
 });
 
-test("path: one that was not asked yet is expected once it is", () => {
+test("path: a proxy is expected only after it was asked", () => {
   const path = new Path([0, 0, 1], 0, undefined, { rttMs: 40, perMs: 0.8, loss: 0 });
   expect(path.expectedMs(10)).toBeUndefined();
   path.handleAsked([1, 1], 20);
   expect(path.expectedMs(30)).toBe(63);
 });
 
-test("path: a grant is felt after the latest round trip, after the least one where nothing is on its way", () => {
+test("path: a grant takes the latest round trip, or the least one when nothing is on its way", () => {
   const path = fresh();
   path.roundTrip.handleSample(50);
   path.roundTrip.handleSample(120);
@@ -203,7 +203,7 @@ test("path: a grant is felt after the latest round trip, after the least one whe
   expect(path.delayMs).toBe(50);
 });
 
-test("path: a rate has been seen since the first packet, and anew since a change was believed", () => {
+test("path: the age of a rate counts from the first packet and again from each change", () => {
   const path = fresh();
   arrive(path, 0, 40, 1.25, 51.25);
   const lastMs = 51.25 + 39 * 1.25;
@@ -212,7 +212,7 @@ test("path: a rate has been seen since the first packet, and anew since a change
   expect(path.rate.seenMs(lastMs + 25)).toBeLessThan(30);
 });
 
-test("path: after a pause that packets came on from as before, the next such one is neither a fall nor quiet; after a fall it is", () => {
+test("path: a second pause like one that passed is neither a fall nor quiet, but after a fall it is", () => {
   const judged = (paused: boolean): [boolean, number] => {
     const path = fresh();
     arrive(path, 0, 100, 1.25, 51.25);
@@ -226,14 +226,14 @@ test("path: after a pause that packets came on from as before, the next such one
   expect([isQuiet, perMs < 0.1]).toEqual([true, true]);
 });
 
-test("path: packets that come ever later are a fall, no pause", () => {
+test("path: packets that come later and later are a fall and not a pause", () => {
   const path = fresh();
   arrive(path, 0, 100, 1.25, 51.25);
   arrive(path, 100, 20, 12.5, 187.5);
   expect(path.rate.pauseMs).toBe(0);
 });
 
-test("path: as long as each round trip brings far more packets than the one before, twice as many may be under way", () => {
+test("path: twice as many packets may be under way while each round trip brings far more packets", () => {
   const path = fresh();
   path.roundTrip.handleSample(100);
   expect(path.openingPackets(50)).toBe(0);
@@ -265,7 +265,7 @@ function starve(path: Path, grants: number, fromMs: number, rttMs: number): numb
   return nowMs;
 }
 
-test("path: round trips of grants that find the proxy without work are the least one when less comes than before", () => {
+test("path: the least round trip is measured again when grants find the proxy idle and less comes", () => {
   const path = new Path([], 0);
   path.handleHeard(0);
   const nowMs = starve(path, 4, 0, 30);
@@ -278,7 +278,7 @@ test("path: round trips of grants that find the proxy without work are the least
   expect(path.roundTrip.leastMs).toBe(40);
 });
 
-test("path: round trips no longer than grants reach, or of grants that the proxy had work before, tell of no longer way", () => {
+test("path: the way is not longer when grants reach far enough or find the proxy busy", () => {
   const near = new Path([], 0);
   near.handleHeard(0);
   starve(near, 8, starve(near, 4, 0, 30), 70);
@@ -300,7 +300,7 @@ test("path: round trips no longer than grants reach, or of grants that the proxy
   expect(busy.roundTrip.leastMs).toBe(30);
 });
 
-test("path: a pause long enough to be taken for a fall leaves the rate as it was, once packets have come on as before", () => {
+test("path: a long pause leaves the rate unchanged once packets come as before", () => {
   const path = fresh();
   arrive(path, 0, 100, 1.25, 51.25);
   const lastMs = 51.25 + 99 * 1.25;

@@ -15,7 +15,7 @@ function newPlanner(): Planner {
   return new Planner({ geometry, assembly, beginnings, known, askedMs: [0, 0], packetBytes: 567, nowMs: 0 });
 }
 
-test("planner: a proxy that is heard but brings nothing is granted little more, however long nobody makes progress", () => {
+test("planner: a proxy that sends nothing useful is granted little more, even in a long stall", () => {
   const planner = newPlanner();
   for (const index of [0, 1]) planner.handleHeard(index, 20);
   let [granted, sequence] = [0, 0];

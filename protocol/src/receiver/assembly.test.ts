@@ -34,7 +34,7 @@ function make(trusted?: Trusted) {
 }
 
 describe("assembly: bytes in order", () => {
-  test("symbols that can be read are handed on before their generation is complete: the first at once, then from 32 KiB on", () => {
+  test("readable symbols are delivered before their generation is complete: the first at once, then 32 KiB", () => {
     const { addAll, add, take, taken } = make();
     add(0, 1);
     expect(take()).toBeUndefined();
@@ -64,7 +64,7 @@ describe("assembly: bytes in order", () => {
     expect(take()).toBeUndefined();
   });
 
-  test("nothing of a generation is handed on before its digest is right", () => {
+  test("no byte of a generation is delivered before its digest is right", () => {
     const digest = Uint8Array.of(1);
     const { addAll, take, taken } = make({
       head: { status: 200, totalBytes: BYTES, headers: {} },

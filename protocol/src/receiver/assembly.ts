@@ -1,7 +1,7 @@
 /**
- * The chunk as it fills: generations from their first packet to their bytes in order. Knows no clock or frame order,
- * and of a proxy only its number. A generation's memory is taken with its first packet and given back once its bytes
- * are known.
+ * Assembly: the chunk as it fills, from each generation's first packet to its bytes in order. It knows no clock, no
+ * frame order, and only the number of a proxy. A generation takes memory with its first packet and frees it once its
+ * bytes are known.
  */
 import type { Codec, Decoder } from "../codec";
 import { generationBytes, symbolsIn, type Geometry } from "../geometry";
@@ -10,8 +10,8 @@ import type { Coding, FeedbackFrame, MutpMode } from "../types";
 import { OpenGeneration, sameBytes, type Solver, type Trusted } from "./verification";
 
 /**
- * So many bytes of a generation are handed on before the rest of it is there, and the chunk's first ones at once:
- * players take the pace of a link by them, some from the first byte that they see.
+ * Once this many bytes of an incomplete generation can be read, they are delivered. The chunk's first bytes are
+ * delivered at once. Players measure the rate of a link by them, and some begin with the first byte.
  */
 const READABLE_BYTES_MIN = 32 * 1024;
 
@@ -77,19 +77,19 @@ export class Assembly {
   /** Degrees of freedom of the whole chunk, 0..symbolCount. */
   rank = 0;
   deliveredBytes = 0;
-  /** Raised whenever something reported is no longer so: protocol.md §9.4. */
+  /** Grows whenever something reported stops being true: protocol.md §9.4. */
   epoch = 0;
-  /** Proxies proven to have sent false packets, with the generation that proved it, until they are taken from here. */
+  /** Proxies that are proven to have sent false packets, each with the generation that proved it, until `exclude`. */
   readonly liars = new Map<number, number>();
-  /** Generations whose bytes turned out false: each proxy is to give them alone. */
+  /** Generations whose bytes turned out false. Each proxy must give all of such a generation alone. */
   readonly disputed = new Set<number>();
   readonly #generations = new Map<number, OpenGeneration>();
-  /** What is left to hand on of complete generations whose turn has not come. */
+  /** Bytes still to deliver of complete generations that wait for earlier ones. */
   readonly #complete = new Map<number, Uint8Array>();
   readonly #degrees: Uint8Array;
   #nextGeneration = 0;
   #firstOpen = 0;
-  /** Highest symbol (uncoded) or generation (coded) seen. */
+  /** The highest symbol (uncoded) or generation (coded) seen. */
   #highest = -1;
 
   readonly #geometry: Geometry;
@@ -110,7 +110,7 @@ export class Assembly {
     return this.#firstOpen === this.#geometry.generationCount;
   }
 
-  /** True when such a packet can be part of this chunk in this mode. */
+  /** True when a packet like this can be part of the chunk in this mode. */
   accepts(generationIndex: number, coding: Coding, payloadBytes: number): boolean {
     const geometry = this.#geometry;
     if (generationIndex >= geometry.generationCount || payloadBytes !== geometry.symbolBytes) return false;
@@ -120,7 +120,7 @@ export class Assembly {
     return coding.kind === "seed" || coding.coefficients.length === symbolCount;
   }
 
-  /** Adds an accepted packet; true when it was innovative. */
+  /** Adds an accepted packet. Returns true when it was innovative. */
   add(proxyIndex: number, generationIndex: number, coding: Coding, payload: Uint8Array): boolean {
     if (this.missing(generationIndex) === 0 && !this.isDisputed(generationIndex)) return false;
     const generation = this.#generationOf(generationIndex);
@@ -134,7 +134,7 @@ export class Assembly {
     return true;
   }
 
-  /** Forgets all that this proxy sent and that is not verified yet. Returns how many innovative packets that were. */
+  /** Forgets this proxy's packets that are not verified. Returns how many innovative packets those were. */
   exclude(proxyIndex: number): number {
     let dropped = 0;
     for (const [index, generation] of this.#generations) {
@@ -145,12 +145,12 @@ export class Assembly {
     return dropped;
   }
 
-  /** Generations below it are complete. */
+  /** All generations below it are complete. */
   get base(): number {
     return this.#firstOpen;
   }
 
-  /** Degrees of freedom that generation `index` still needs, from whichever proxy; 0 while it is disputed. */
+  /** Degrees of freedom that generation `index` still needs from any proxy; 0 while it is disputed. */
   missing(index: number): number {
     return this.isDisputed(index) ? 0 : symbolsIn(this.#geometry, index) - this.#degrees[index]!;
   }
@@ -160,7 +160,8 @@ export class Assembly {
   }
 
   /**
-   * Degrees of freedom that generation `index` needs from this proxy, had it to give them alone where it is disputed.
+   * Degrees of freedom that generation `index` needs from this proxy. If the generation is disputed, only this proxy's
+   * own packets count.
    */
   missingFrom(proxyIndex: number, index: number): number {
     const generation = this.#generations.get(index);
@@ -169,7 +170,7 @@ export class Assembly {
       : this.missing(index);
   }
 
-  /** The next bytes in order: what is left of a complete generation, or symbols of one that can be read already. */
+  /** The next bytes in order: the rest of a complete generation, or readable symbols of an incomplete one. */
   takeBytes(): { offset: number; bytes: Uint8Array } | undefined {
     const bytes = this.#takeRest() ?? this.#takeReadable();
     if (!bytes) return undefined;
@@ -178,7 +179,7 @@ export class Assembly {
     return { offset, bytes };
   }
 
-  /** What a cumulative feedback tells this proxy: protocol.md §4.7 and §9.4. */
+  /** The content of a cumulative feedback to this proxy: protocol.md §4.7 and §9.4. */
   report(proxyIndex: number): Pick<FeedbackFrame, "base" | "received"> {
     return this.#mode === "uncoded-mutp" ? this.#reportSymbols(proxyIndex) : this.#reportDegrees(proxyIndex);
   }

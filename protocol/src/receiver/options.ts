@@ -1,5 +1,5 @@
 /**
- * ReceiverOptions: what a receiver is told when it is made, and the request that follows from it. Rules: protocol.md §3
+ * ReceiverOptions: the settings of a receiver, and the request that follows from them. Rules: protocol.md §3
  * and §4.1.
  */
 import type { ByteRange } from "@tributary/contract";

@@ -7,7 +7,7 @@ import { geometryOf, isRejection } from "../geometry";
 import type { PlanHead, RequestFrame } from "../types";
 import type { Trusted } from "./verification";
 
-/** Two proxies must tell of the same resource. Why they do not; undefined when they do. */
+/** Why two plans cannot be of the same resource; undefined when they can. */
 export function differenceOf(ours: Trusted["head"], theirs: PlanHead): Rejection | undefined {
   const difference = headDifference(ours, theirs);
   return difference && mismatch(difference.what, String(difference.got), String(difference.expected));

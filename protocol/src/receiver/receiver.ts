@@ -96,8 +96,8 @@ export class Receiver {
   }
 
   /**
-   * The request as it may be sent to this proxy before its session is up; undefined when the proxy must not be asked any
-   * more. `handleProxyReady` sends the request again unless the plan is here by then.
+   * The request as it may be sent to this proxy before its session is up; undefined when the proxy must not be asked
+   * any more. `handleProxyReady` sends the request again unless the plan has arrived by then.
    */
   firstRequest(proxyIndex: number, nowMs: number): Uint8Array | undefined {
     const proxy = this.#proxies[proxyIndex];
@@ -129,8 +129,8 @@ export class Receiver {
   }
 
   /**
-   * The session to this proxy is gone or could not be opened. `away`: a new session is being made, and until it is up or
-   * has failed, the request does not fail because no proxy is left. `handleProxyReady` follows, or this again.
+   * The session to this proxy is gone or could not be opened. `away`: a new session is being made. Until it is up or
+   * has failed, the request does not fail for lack of proxies. A call of `handleProxyReady` or of this must follow.
    */
   handleProxyLost(proxyIndex: number, reason: string, nowMs: number, away = false): void {
     const proxy = this.#proxies[proxyIndex];

@@ -53,22 +53,22 @@ function packet(seed: number, lie = false): [Coding, Uint8Array] {
   return [{ kind: "seed", seed, grant: 0 }, payload];
 }
 
-describe("verification: a generation", () => {
-  test("whose packets are true is settled as soon as they suffice, whoever sent them", () => {
+describe("verification", () => {
+  test("a generation of true packets is settled as soon as there are enough, from any proxy", () => {
     const one = generation();
     for (let seed = 1; seed <= SYMBOLS; seed++) expect(one.add(seed % 2, ...packet(seed))).toBe(true);
     expect(one.bytes).toEqual(truth);
     expect(one.liars.size).toBe(0);
   });
 
-  test("that one proxy alone made false convicts it at once", () => {
+  test("a generation that one proxy alone made false convicts that proxy at once", () => {
     const one = generation();
     for (let seed = 1; seed <= SYMBOLS; seed++) one.add(5, ...packet(seed, seed === 2));
     expect(one.bytes).toBeUndefined();
     expect([...one.liars]).toEqual([5]);
   });
 
-  test("that two made false together is disputed: each counts alone, and the first that is true convicts the other", () => {
+  test("a false generation of two proxies is disputed, and the first true solution convicts the other", () => {
     const one = generation();
     one.add(0, ...packet(1));
     one.add(0, ...packet(2));
@@ -84,7 +84,7 @@ describe("verification: a generation", () => {
     expect([...one.liars]).toEqual([1]);
   });
 
-  test("forgets an excluded proxy's packets and is settled by the others' together", () => {
+  test("a generation forgets an excluded proxy's packets, and the others' together settle it", () => {
     const one = generation();
     one.add(0, ...packet(1));
     one.add(2, ...packet(2));
@@ -98,7 +98,7 @@ describe("verification: a generation", () => {
     expect(one.bytes).toEqual(truth);
   });
 
-  test("does not blame one who only sent too little", () => {
+  test("a generation does not blame a proxy that only sent too little", () => {
     const one = generation();
     one.add(0, ...packet(1));
     for (let seed = 2; seed <= SYMBOLS; seed++) one.add(1, ...packet(seed, true));
@@ -178,7 +178,7 @@ const lie = (frame: Frame): Frame =>
   frame.type === "data" ? { ...frame, payload: frame.payload.map((byte) => byte ^ 0x55) } : frame;
 
 describe.each<MutpMode>(["uncoded-mutp", "coded-mutp", "coded"])("verification: %s", (mode) => {
-  test("three of four proxies send false packets: they are excluded, the bytes are right", () => {
+  test("three of four proxies send false packets, they are excluded, and the bytes are right", () => {
     const { received, ends, proxies } = exchange(receiverOf(mode, 4), 4, (index, frame) =>
       index < 3 ? lie(frame) : frame,
     );
@@ -189,13 +189,13 @@ describe.each<MutpMode>(["uncoded-mutp", "coded-mutp", "coded"])("verification: 
       expect(packets).toBe(innovative + duplicate + late + rejected);
   });
 
-  test("when every proxy lies nothing is handed on, and the request fails", () => {
+  test("when every proxy lies, nothing is delivered and the request fails", () => {
     const { received, ends } = exchange(receiverOf(mode, 2), 2, (_, frame) => lie(frame));
     expect(received).toHaveLength(0);
     expect(ends).toEqual(["failed"]);
   });
 
-  test("a false plan that comes first is its proxy's failure, not the others'", () => {
+  test("a false plan that comes first fails its own proxy and no other", () => {
     const { received, proxies } = exchange(receiverOf(mode, 2), 2, (index, frame) =>
       index === 0 && frame.type === "plan" ? { ...frame, head: { ...frame.head, totalBytes: 77 } } : frame,
     );
@@ -204,12 +204,12 @@ describe.each<MutpMode>(["uncoded-mutp", "coded-mutp", "coded"])("verification: 
   });
 });
 
-test("verification: there must be as many digests as generations", () => {
+test("verification: the number of digests must equal the number of generations", () => {
   expect(() => receiverOf("coded", 1)).not.toThrow();
   expect(() => receiverOf("coded", 1, { digests: digests.slice(1) })).toThrow(/got 5, limit 6/);
 });
 
-test("sender: a new epoch takes back what was acknowledged, an old one says nothing", () => {
+test("sender: a new epoch takes back what was acknowledged, and an old one changes nothing", () => {
   const request = {
     type: "request",
     requestId: 1,
@@ -254,7 +254,7 @@ test("sender: a new epoch takes back what was acknowledged, an old one says noth
 test.each([
   ["silent", (receiver: Receiver) => receiver.handleTimeout(5000)],
   ["lost", (receiver: Receiver) => receiver.handleProxyLost(0, "closed", 5000)],
-])("receiver: a proxy that was %s and whose session is then lost is welcome again", (_, befalls) => {
+])("receiver: a proxy that was %s and whose session is then lost can come back", (_, befalls) => {
   const receiver = receiverOf("coded", 2);
   receiver.handleProxyReady(0, 0);
   while (receiver.pollTransmit(0)) continue;
@@ -282,7 +282,7 @@ describe("receiver, mode coded", () => {
     payload: new Uint8Array(SYMBOL_BYTES),
   });
 
-  test("a sequence that was granted is taken, one beyond it is rejected", () => {
+  test("a granted sequence is accepted, and a higher one is rejected", () => {
     const receiver = started();
     receiver.handleFrame(0, encodeFrame(data(15)), 20);
     expect(receiver.stats().proxies[0]).toMatchObject({ innovative: 1, rejected: 0 });
@@ -304,7 +304,7 @@ describe("receiver, mode coded", () => {
     expect(granted).toBeGreaterThan(16 + 8);
   });
 
-  test("a plan that got lost is asked for again, though the proxy says each second that it is there", () => {
+  test("a lost plan is requested again, even while the proxy reports each second that it is alive", () => {
     const receiver = receiverOf("coded", 1);
     receiver.handleProxyReady(0, 0);
     let requests = 0;

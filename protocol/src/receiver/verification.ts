@@ -1,29 +1,28 @@
 /**
- * Verification: one generation from its first packet to bytes that have the digest they must have, and who lied where
- * they have not. While nothing is wrong, all proxies' packets are solved together. Once the bytes turn out false, the
- * generation is disputed: each proxy's packets are solved alone, and the first whose bytes are true decides; every
- * packet that was kept is then held against those bytes. Knows no clock and no other generation. Rules:
- * docs/spec/protocol.md §9.
+ * Verification: solves one generation, checks its digest, and finds the proxies that sent false packets. While nothing
+ * is wrong, all proxies' packets are solved together. Once the bytes turn out false, the generation is disputed: each
+ * proxy's packets are solved alone. The first solution with the right digest gives the bytes, and every kept packet is
+ * compared with them. It knows no clock and no other generation. Rules: docs/spec/protocol.md §9.
  */
 import type { Codec } from "../codec";
 import type { Coding, PlanHead } from "../types";
 
-/** What the receiver was told beforehand by someone it believes: no proxy can make it hand on anything else. */
+/** What a trusted source told the receiver beforehand. No proxy can make it deliver anything else. */
 export interface Trusted {
   /** Each plan must agree with it. */
   head: Pick<PlanHead, "status" | "totalBytes" | "headers">;
-  /** One for each generation in order, of its bytes without padding. */
+  /** One digest for each generation in order. It covers the generation's bytes without padding. */
   digests: readonly Uint8Array[];
   hash(bytes: Uint8Array): Uint8Array;
 }
 
-/** Makes symbols from packets; `rank` of them are determined. */
+/** Makes symbols from packets. `rank` counts the degrees of freedom received. */
 export interface Solver {
   readonly rank: number;
   /** True when the packet raised the rank. */
   add(coding: Coding, payload: Uint8Array): boolean;
   has(symbolIndex: number): boolean;
-  /** `count` symbols from `firstIndex` on, which must be determined. */
+  /** Returns `count` symbols from `firstIndex` on. They must be determined. */
   read(firstIndex: number, count: number): Uint8Array;
   free(): void;
 }
@@ -38,25 +37,25 @@ export interface GenerationOptions {
   codec: Codec;
   symbolCount: number;
   symbolBytes: number;
-  /** Padding not counted. */
+  /** Without padding. */
   byteCount: number;
   makeSolver(): Solver;
-  /** Without it every generation is taken as it comes, and no packet is kept. */
+  /** Undefined: every generation is believed, and no packet is kept. */
   isTrue: ((bytes: Uint8Array) => boolean) | undefined;
 }
 
 export class OpenGeneration {
-  /** Those that were not taken before, once all are known. */
+  /** Once all bytes are known: those that `takeReadable` has not returned. */
   bytes: Uint8Array | undefined;
   /** Proxies that are proven to have sent a false packet of this generation. */
   readonly liars = new Set<number>();
-  /** Counts how often degrees of freedom that a proxy may have been told of were given up. */
+  /** Counts how often degrees of freedom were given up that a proxy may have been told of. */
   takenBack = 0;
   /** Undefined while disputed. */
   #together: Solver | undefined;
   readonly #alone = new Map<number, Solver>();
   #packets: Packet[] = [];
-  /** Symbols from the first one on. */
+  /** This many symbols from the first one on can be read, and `taken` of them were returned. */
   #readable = 0;
   #taken = 0;
 
@@ -72,7 +71,7 @@ export class OpenGeneration {
     return this.#together === undefined;
   }
 
-  /** Degrees of freedom that the generation is certain to have or, while disputed, the most that one proxy gave. */
+  /** The degrees of freedom of all packets together or, while disputed, the most that one proxy gave. */
   get rank(): number {
     return this.#together?.rank ?? Math.max(0, ...[...this.#alone.values()].map((solver) => solver.rank));
   }
@@ -82,8 +81,8 @@ export class OpenGeneration {
   }
 
   /**
-   * Symbols from the first one on that can be handed on although others are missing, each once: `leastCount` of them,
-   * or undefined. None where a digest must be right first.
+   * The next symbols that can be delivered although others are missing. Each is returned once. Returns undefined for
+   * fewer than `leastCount` symbols, and whenever a digest must be checked first.
    */
   takeReadable(leastCount: number): Uint8Array | undefined {
     if (!this.#together || this.#options.isTrue) return undefined;
@@ -98,7 +97,7 @@ export class OpenGeneration {
     return (this.#together ?? this.#alone.get(proxyIndex))?.has(symbolIndex) ?? false;
   }
 
-  /** True when the packet was innovative; then `bytes` and `liars` may have become known. */
+  /** True when the packet was innovative. It may have set `bytes` or added to `liars`. */
   add(proxyIndex: number, coding: Coding, payload: Uint8Array): boolean {
     const solver = this.#together ?? this.#aloneOf(proxyIndex);
     if (!solver.add(coding, payload)) return false;
@@ -108,7 +107,7 @@ export class OpenGeneration {
   }
 
   /**
-   * Forgets what this proxy sent, and gives the others' packets another chance together. Returns the packets dropped.
+   * Forgets this proxy's packets and solves the others' packets together again. Returns the number of dropped packets.
    */
   exclude(proxyIndex: number): number {
     const kept = this.#packets.filter((packet) => packet.proxyIndex !== proxyIndex);
@@ -151,7 +150,7 @@ export class OpenGeneration {
     }
   }
 
-  /** The true bytes show which of the packets kept were false. Solved together, none can be. */
+  /** The true bytes show which of the kept packets were false. None can be false when all were solved together. */
   #settle(bytes: Uint8Array): void {
     this.bytes = bytes;
     if (!this.disputed) return;

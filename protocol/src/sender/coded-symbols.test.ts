@@ -66,7 +66,7 @@ function senderOf(mode: MutpMode) {
 
 const seedOf = ({ coding }: DataFrame): number => (coding.kind === "seed" ? coding.seed : -1);
 
-test("coded symbols: a generation's packets are made in full batches and what is left over", () => {
+test("coded symbols: a generation's packets are made in full batches and one smaller rest", () => {
   const { batches, data, grant } = senderOf("coded");
   grant(1, 0, [{ generationIndex: 0, count: GENERATION_SIZE }]);
   expect(BATCH_SYMBOLS_MAX).toBe(16);
@@ -74,7 +74,7 @@ test("coded symbols: a generation's packets are made in full batches and what is
   expect(batches).toEqual([16, 16, 8]);
 });
 
-test("coded symbols: no more than a grant allows, of the last packet too", () => {
+test("coded symbols: no more symbols are made than the grant allows, at its last packet too", () => {
   const { batches, data, grant } = senderOf("coded");
   grant(
     1,
@@ -92,7 +92,7 @@ test("coded symbols: no more than a grant allows, of the last packet too", () =>
   expect(batches.slice(5)).toEqual([3, 1, 16, 4]);
 });
 
-test("coded symbols: a new grant for the same generation uses up what is made, one for another drops it", () => {
+test("coded symbols: a new grant for the same generation uses up the batch, and one for another drops it", () => {
   const { batches, data, grant } = senderOf("coded");
   grant(1, 0, [{ generationIndex: 0, count: GENERATION_SIZE }]);
   data(2);
@@ -108,7 +108,7 @@ test("coded symbols: a new grant for the same generation uses up what is made, o
   expect(batches).toEqual([16, 16, 2]);
 });
 
-test("coded symbols: each packet has a seed and bytes of its own, those of its generation", () => {
+test("coded symbols: each packet has its own seed and bytes, which belong to its generation", () => {
   const { data, grant } = senderOf("coded");
   grant(
     1,
@@ -128,7 +128,7 @@ test("coded symbols: each packet has a seed and bytes of its own, those of its g
   }
 });
 
-test("coded symbols: the paper's scheduler, which changes generation with each packet, makes one at a time", () => {
+test("coded symbols: the paper's scheduler changes generation with each packet and makes one symbol at a time", () => {
   const { batches, data } = senderOf("coded-mutp");
   data(20);
   expect(batches).toEqual(Array(20).fill(1));

@@ -1,6 +1,6 @@
 /**
- * CodedSymbols: makes a sender's coded symbols. It makes several of one generation at once, because encoders are fast
- * that way (docs/adr/0007-coding-in-batches.md). A changed grant wastes at most one batch. It decides neither what to
+ * CodedSymbols: makes a sender's coded symbols. It makes several of one generation at once, because that is faster for
+ * encoders (docs/adr/0007-coding-in-batches.md). A changed grant wastes at most one batch. It decides neither what to
  * send nor when. Rule: protocol.md §5.3.
  */
 import type { Codec, Encoder } from "../codec";

@@ -8,7 +8,7 @@ const geometry = (symbols: number, generationSize: number) =>
   geometryOf(symbols * 100, 100, generationSize) as Geometry;
 const equalShare = (index: number, count: number) => sharesOf(Array<number>(count).fill(1))[index]!;
 
-test("granted schedule: a proxy sends its symbols as they are, lowest first, and then codes; earlier generations are coded", () => {
+test("granted schedule: a proxy sends its own symbols uncoded, lowest first, and codes everything else", () => {
   const share = { ...equalShare(0, 2), firstGeneration: 1 };
   const schedule = new GrantedSchedule(geometry(16, 8), share, 100);
   const runs = [
@@ -23,7 +23,7 @@ test("granted schedule: a proxy sends its symbols as they are, lowest first, and
   expect(schedule.next(1600)).toBeUndefined();
 });
 
-test("granted schedule: what is granted first comes next, whatever was sent meanwhile, and nothing that was sent comes again", () => {
+test("granted schedule: a new grant's first packet comes next, and no sent packet comes again", () => {
   const schedule = new GrantedSchedule(geometry(64, 8), equalShare(0, 1), 100);
   const grant = (grantSequence: number, fromSequence: number, counts: [number, number][]) => {
     const runs = counts.map(([generationIndex, count]) => ({ generationIndex, count }));
@@ -49,7 +49,7 @@ test("granted schedule: what is granted first comes next, whatever was sent mean
   expect(take(2)).toEqual([4, undefined]);
 });
 
-test("granted schedule: of a body that is arriving a symbol goes out as soon as it is there, a coded packet with its generation", () => {
+test("granted schedule: a symbol goes out once it has arrived, a coded packet once its generation has", () => {
   const schedule = new GrantedSchedule(geometry(16, 8), equalShare(0, 2), 100);
   const [first, second] = symbolsOf(equalShare(0, 2), 8);
   expect(schedule.next((first! + 1) * 100 - 1)).toBeUndefined();
@@ -59,7 +59,7 @@ test("granted schedule: of a body that is arriving a symbol goes out as soon as 
   expect(schedule.symbolIndex).toBeUndefined();
 });
 
-test("granted schedule: none that begins beyond what is sent changes anything, and 1,000 of 81,600 packets keep no more than the chunk and a window", () => {
+test("granted schedule: a grant that begins too late changes nothing, and grants are cut to chunk and window", () => {
   const schedule = new GrantedSchedule(geometry(64, 8), equalShare(0, 1), 100);
   const runs = Array.from({ length: LIMITS.grantRunsMax }, () => ({ generationIndex: 1, count: 255 }));
   const kept = () => schedule.following(1, 1e6);

@@ -1,6 +1,7 @@
 /**
- * GrantedSchedule: mode `coded` at the proxy: packets are sent in the order that the client granted, and no further.
- * Before the first grant the proxy's share gives the order. It neither paces nor codes. Rules: protocol.md §8.1 to §8.4.
+ * GrantedSchedule: mode `coded` at the proxy. It sends packets in the order that the client granted, and no further.
+ * Before the first grant the proxy's share gives the order. It neither paces nor codes. Rules: protocol.md §8.1 to
+ * §8.4.
  */
 import { symbolsIn, type Geometry } from "../geometry";
 import { LIMITS } from "../limits";

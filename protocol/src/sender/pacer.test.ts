@@ -1,6 +1,6 @@
 import { Pacer } from "./pacer";
 
-test("pacer: over ten seconds it lets through its rate and one burst", () => {
+test("pacer: over ten seconds it lets its rate and one burst through", () => {
   const pacer = new Pacer(100_000, 5_000, 0);
   let sent = 0;
   for (let now = 0; now <= 10_000; now++) {
@@ -20,14 +20,14 @@ test("pacer: nextMs is the first moment at which the message may go", () => {
   expect(pacer.canSend(500, 500)).toBe(true);
 });
 
-test("pacer: a message larger than the burst goes when the bucket is full, and is paid for", () => {
+test("pacer: a message larger than the burst goes when the bucket is full and delays the next one", () => {
   const pacer = new Pacer(1_000, 1_000, 0);
   expect(pacer.canSend(3_000, 0)).toBe(true);
   pacer.take(3_000, 0);
   expect(pacer.nextMs(1_000, 0)).toBe(3_000);
 });
 
-test("pacer: rate 0 is no limit", () => {
+test("pacer: rate 0 means no limit", () => {
   const pacer = new Pacer(0, 1, 0);
   pacer.take(1e9, 0);
   expect(pacer.canSend(1e9, 0)).toBe(true);

@@ -1,5 +1,6 @@
 /**
- * Pacer: a token bucket in bytes that says when a message may go. It sends nothing itself. Pure: time arrives as `nowMs`.
+ * Pacer: a token bucket in bytes that says when a message may go. It sends nothing itself. Pure: time arrives as
+ * `nowMs`.
  */
 /** A rate of 0 means no limit. */
 export class Pacer {

@@ -17,7 +17,7 @@ const drain = (next: () => number | undefined) => {
   return items;
 };
 
-test("uncoded: each symbol of the window goes out once, in random order, and no other", () => {
+test("uncoded: each symbol of the window goes out once, in random order, and no other symbol does", () => {
   const schedule = new RandomSchedule(geometry(100, 4), 10, xorshift128(1));
   const sent = drain(() => schedule.next(10_000));
   expect([...sent].sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
@@ -33,14 +33,14 @@ test("uncoded: the window of the paper's Fig. 3 moves only past acknowledged pac
   expect(drain(() => schedule.next(10_000)).sort()).toEqual([4, 5, 6]);
 });
 
-test("uncoded: only symbols that arrived whole are sent; the last, short one once the body is there", () => {
+test("uncoded: only whole symbols are sent, and the last, short one once the body is complete", () => {
   const schedule = new RandomSchedule(geometryOf(250, 100, 4) as Geometry, 10, xorshift128(1));
   expect(drain(() => schedule.next(99))).toEqual([]);
   expect(drain(() => schedule.next(249)).sort()).toEqual([0, 1]);
   expect(drain(() => schedule.next(250))).toEqual([2]);
 });
 
-test("uncoded: a lost symbol becomes sendable again, a received one does not", () => {
+test("uncoded: a lost symbol can be sent again, and a received one cannot", () => {
   const schedule = new RandomSchedule(geometry(4, 4), 4, xorshift128(1));
   drain(() => schedule.next(400));
   schedule.acknowledge(bits(0), 0);
@@ -68,7 +68,7 @@ test("coded: the window holds floor(w / g) generations, at least one", () => {
   expect(new Set(drain(bound(new RarestGenerationSchedule(geometry(40, 4), 3))))).toEqual(new Set([0]));
 });
 
-test("coded: a packet released as lost is replaced, one released as received is not", () => {
+test("coded: a lost packet is replaced, and a received one is not", () => {
   const schedule = new RarestGenerationSchedule(geometry(4, 4), 4);
   drain(() => schedule.next(400));
   schedule.acknowledge(degrees(2), 0);
@@ -76,7 +76,7 @@ test("coded: a packet released as lost is replaced, one released as received is 
   expect(drain(() => schedule.next(400))).toEqual([0, 0]);
 });
 
-test("coded: old and hostile reports change nothing they must not", () => {
+test("coded: old and hostile reports change nothing", () => {
   const schedule = new RarestGenerationSchedule(geometry(12, 4), 12);
   schedule.acknowledge(degrees(4, 2), 0);
   schedule.acknowledge(degrees(1, 1, 255, 9, 9), 0);

@@ -1,5 +1,5 @@
 /**
- * Schedules: what a sender may send next: the strict moving window (paper eq. 1) and the two schedulers of the paper
+ * Schedules say what a sender may send next: the strict moving window (paper eq. 1) and the two schedulers of the paper
  * (section III). A `Schedule` knows what the client has, what is in transit and what has arrived from the origin. It
  * knows no frames, clock or codec. Rules: protocol.md §6.
  */

@@ -1,7 +1,7 @@
 /**
  * Sender: one accepted request at a proxy, from the request to the END. It decides what to send, not when the network
- * can take it: the caller paces. Pure: time arrives as `nowMs`, randomness as `rng`, the body as a growing `ChunkSource`.
- * In: handle*. Out: pollTransmit, pollTimeout. Rules: protocol.md §5 and §6.
+ * can take it: the caller paces. Pure: time arrives as `nowMs`, randomness as `rng`, and the body as a growing
+ * `ChunkSource`. In: handle*. Out: pollTransmit, pollTimeout. Rules: protocol.md §5 and §6.
  */
 import type { Rejection } from "@tributary/contract";
 import type { Codec } from "../codec";
@@ -69,7 +69,7 @@ export class Sender {
     return this.#result;
   }
 
-  /** The origin has answered. `source` grows by itself from now on. */
+  /** The origin has answered. `source` then grows by itself. */
   handlePlan(head: PlanHead, source: ChunkSource): void {
     if (this.#body || this.#failure || this.finished) return;
     const geometry = geometryOf(head.totalBytes, this.#request.symbolBytes, this.#request.generationSize);
@@ -187,7 +187,7 @@ export class Sender {
     this.#transit.handleReport(frame.nextSequence, this.#body.schedule, nowMs);
   }
 
-  /** The client has taken back some of what it had reported: from here on its reports count from nothing. */
+  /** The client has taken back some of its reports. From here on its reports count from nothing. */
   #startEpoch(body: Body, epoch: number): void {
     this.#epoch = epoch;
     this.#transit.clear();

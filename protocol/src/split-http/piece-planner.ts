@@ -1,7 +1,7 @@
 /**
- * PiecePlanner: mode `split-http`: which bytes to ask of a proxy next, if any. Pieces follow the measured rates and
- * shrink towards the end. A proxy that is idle at the end takes over part of another proxy's piece, or asks again for
- * what another proxy does not send. It asks for nothing itself. Pure: time arrives as `nowMs`.
+ * PiecePlanner: says in mode `split-http` which bytes to ask of a proxy next, if any. Pieces follow the measured rates
+ * and shrink towards the end. A proxy that is idle at the end takes over part of another proxy's piece, or asks again
+ * for what another proxy does not send. It asks for nothing itself. Pure: time arrives as `nowMs`.
  */
 import type { Stretch } from "./byte-store";
 import type { Ask, Pieces } from "./pieces";
@@ -15,13 +15,13 @@ const PIECE_BYTES_MIN = 8192;
 const PIECE_BYTES_MAX = 4 * 1024 * 1024;
 /** While more than this many of the smallest pieces are left for a proxy, it does not get all of them at once. */
 const PIECES_LEFT = 2;
-/** Work is taken over only if the end comes sooner by this time, and by a fifth of the answer time: it costs a request. */
+/** Taking over work costs a request, so it must bring the end forward by this time and a fifth of the answer time. */
 const STEAL_GAIN_MS = 4;
 const STEAL_GAIN_ANSWER_PARTS = 5;
 /** A stolen piece is at least this long: the old connection may have to be closed for it. */
 const STEAL_BYTES_MIN = 4096;
 
-/** Bytes to ask for, and an answer that is not wanted any more then. */
+/** Bytes to ask for, and an answer to cancel because of that. */
 export interface NextPiece extends Stretch {
   cancel?: Ask;
 }

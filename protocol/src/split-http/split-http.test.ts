@@ -182,7 +182,7 @@ describe("split-http", () => {
     },
   );
 
-  test("SplitHttp: proxies share by their rates, and nothing is received in vain on steady links", () => {
+  test("SplitHttp: proxies share by their rates, and steady links bring no byte twice", () => {
     const world = new World(BODY, [{ bytesPerMs: 3000 }, { bytesPerMs: 1000 }]).run();
     expectWhole(world);
     expect(world.received[0]! / world.received[1]!).toBeGreaterThan(2.2);
@@ -190,7 +190,7 @@ describe("split-http", () => {
     expect(world.nowMs).toBeLessThan(1.12 * (10 + BODY.length / 4000));
   });
 
-  test("SplitHttp: a range is delivered alone, and ends where the resource ends", () => {
+  test("SplitHttp: only the range is delivered, and it ends where the resource ends", () => {
     const inner = new World(BODY, [{}, {}], { range: { start: 1000, end: 500_999 } }).run();
     expectWhole(inner, BODY.subarray(1000, 501_000));
     const beyond = new World(BODY.subarray(0, 20_000), [{}, {}], { range: { start: 1000, end: 500_999 } }).run();
@@ -216,7 +216,7 @@ describe("split-http", () => {
     expect(world.received.filter((bytes) => bytes > 0)).toEqual([BODY.length]);
   });
 
-  test("SplitHttp: where a whole answer breaks off, the next proxy gives it again and nothing is delivered twice", () => {
+  test("SplitHttp: when a whole answer breaks off, the next proxy repeats it and no byte is delivered twice", () => {
     const world = new World(BODY, [{ breaksAfter: 200_000 }, {}], {}, false).run();
     expectWhole(world);
     expect(world.failed.map(({ proxyIndex, rejection }) => [proxyIndex, rejection.kind])).toEqual([[0, "proxyLost"]]);
@@ -251,32 +251,32 @@ describe("split-http", () => {
     expect(world.failed.map(({ rejection }) => rejection.kind)).toEqual([kind]);
   });
 
-  test("SplitHttp: a proxy that falls silent is relieved, without a word from it", () => {
+  test("SplitHttp: other proxies take over from a proxy that falls silent", () => {
     const world = new World(BODY, [{ silentFromMs: 60 }, {}, {}]).run();
     expectWhole(world);
     expect(world.nowMs).toBeLessThan(2 * (10 + BODY.length / 2000));
   });
 
-  test("SplitHttp: a mute proxy costs a guess at the start and no more", () => {
+  test("SplitHttp: a mute proxy costs only its first pieces", () => {
     const world = new World(BODY, [{ silentFromMs: 0 }, {}, {}]).run();
     expectWhole(world);
     expect(world.nowMs).toBeLessThan(1000);
   });
 
-  test("SplitHttp: a proxy a hundred times slower than the others does not hold the end up", () => {
+  test("SplitHttp: a proxy that is a hundred times slower does not delay the end", () => {
     const without = new World(BODY, [{}, {}, {}]).run();
     const world = new World(BODY, [{}, {}, {}, { bytesPerMs: 10 }]).run();
     expectWhole(world);
     expect(world.nowMs).toBeLessThan(1.25 * without.nowMs);
   });
 
-  test("SplitHttp: it has failed once no proxy is left, and says why", () => {
+  test("SplitHttp: it fails when no proxy is left, and says why", () => {
     const world = new World(BODY, [{ refuses: true }, { breaksAfter: 4000 }]).run();
     expect(world.end).toEqual({ kind: "failed", rejection: { kind: "proxyLost", message: "proxyLost" } });
     expect(world.open.size).toBe(0);
   });
 
-  test("SplitHttp: without room nothing new is asked for, and silence meanwhile is nobody's fault", () => {
+  test("SplitHttp: without room it asks for nothing new, and blames no proxy for the silence", () => {
     const world = new World(BODY, [{}, {}]);
     world.run(60);
     world.split.handleRoom(false, world.nowMs);
@@ -295,7 +295,7 @@ describe("split-http", () => {
     expectWhole(world.run());
   });
 
-  test("SplitHttp: a stop cancels every answer under way, and nothing follows", () => {
+  test("SplitHttp: a stop cancels every answer under way, and no event follows", () => {
     const world = new World(BODY, [{}, {}]);
     world.run(60);
     expect(world.open.size).toBeGreaterThan(0);
@@ -339,7 +339,7 @@ describe("split-http", () => {
   );
 });
 
-test("ByteStore: bytes in any order, more than once, are handed on in order and once (seed 3)", () => {
+test("ByteStore: bytes that come in any order and repeatedly are delivered in order and once (seed 3)", () => {
   const rng = xorshift128(3);
   const body = bytesOf(5000);
   const store = new ByteStore(100);

@@ -1,7 +1,7 @@
 /**
- * SplitHttp: mode `split-http`: one body by byte ranges over persistent HTTP from several proxies. It says which range
- * to ask of which proxy and when, which answers are not wanted any more, and what can be handed on in order. The caller
- * speaks HTTP. The same code runs in the client and in the simulator.
+ * SplitHttp: mode `split-http` gets one body by byte ranges over persistent HTTP from several proxies. It says which
+ * range to ask of which proxy and when, which answers to cancel, and which bytes come next in order. The caller speaks
+ * HTTP. The same code runs in the client and in the simulator.
  * Pure: time arrives as `nowMs`, answers as heads and bytes. In: handle*. Out: pollCommand, pollTimeout, pollEvent.
  */
 import { parseContentRange, type ByteRange, type Rejection, type ResponseHead } from "@tributary/contract";
@@ -23,7 +23,7 @@ const FAILURES_MAX = 2;
 
 export interface SplitHttpOptions {
   proxyCount: number;
-  /** The part of the resource that is wanted; all of it by default. */
+  /** The wanted part of the resource; all of it by default. */
   range?: ByteRange | undefined;
   nowMs: number;
   /** Pieces begin and end at multiples of this. */
@@ -37,14 +37,14 @@ export type SplitHttpCommand =
   { kind: "ask"; askId: number; proxyIndex: number; range: ByteRange | undefined } | { kind: "cancel"; askId: number };
 
 export type SplitHttpEvent =
-  /** Comes before any bytes. `whole`: what the pieces make up. Without it the answer to `askId` is handed on as it is. */
+  /** Comes before any bytes. `whole`: the range of all pieces. Without it the answer to `askId` is delivered as is. */
   | { kind: "head"; askId: number; whole: ByteRange | undefined }
   | { kind: "bytes"; bytes: Uint8Array }
   | { kind: "proxyFailed"; proxyIndex: number; rejection: Rejection }
   | { kind: "complete" }
   | { kind: "failed"; rejection: Rejection };
 
-/** How the body comes: not known yet; in pieces; as one answer, from one proxy at a time. */
+/** `opening`: it is not known how the body comes. `single`: as one answer, from one proxy at a time. */
 type Phase = "opening" | "pieces" | "single" | "over";
 
 export class SplitHttp {
@@ -80,7 +80,7 @@ export class SplitHttp {
     return this.#events.shift();
   }
 
-  /** When to call `handleTimeout`; undefined once all is over. */
+  /** When to call `handleTimeout`; undefined after the end. */
   pollTimeout(): number | undefined {
     return this.#phase === "over" ? undefined : this.#plannedMs + TICK_MS;
   }
@@ -153,7 +153,7 @@ export class SplitHttp {
     this.#goOn(nowMs);
   }
 
-  /** Cancels everything: nothing is wanted any more. */
+  /** Cancels every answer. */
   stop(): void {
     this.#cancelAll();
     this.#phase = "over";
@@ -201,7 +201,7 @@ export class SplitHttp {
     this.#goSingle(undefined, nowMs);
   }
 
-  /** This answer is handed on as it is: the origin knows no ranges, or it says something else than the body. */
+  /** This answer is delivered unchanged: the origin does not support ranges, or it did not send the body. */
   #adopt(ask: Ask, head: ResponseHead): void {
     const { asks, start } = this.#pieces;
     for (const id of [...asks.keys()]) if (id !== ask.id) this.#cancel(id);
@@ -233,7 +233,7 @@ export class SplitHttp {
     else if (known.totalBytes !== totalBytes) this.#reject(ask, differs("length", totalBytes, known.totalBytes), nowMs);
   }
 
-  /** Where the single answer ends, counted as positions are; null when its head does not tell. */
+  /** The position at which the single answer ends; null when its head does not tell. */
   #endOf({ totalBytes }: ResponseHead): number | null {
     return totalBytes === null ? null : this.#pieces.start + totalBytes;
   }
@@ -342,7 +342,7 @@ export class SplitHttp {
     for (const id of [...this.#pieces.asks.keys()]) this.#cancel(id);
   }
 
-  /** Cancels answers that bring nothing that is missing. */
+  /** Cancels answers that bring no missing bytes. */
   #cancelUnwanted(): void {
     for (const ask of [...this.#pieces.asks.values()]) if (this.#pieces.wantedOf(ask) === 0) this.#cancel(ask.id);
   }

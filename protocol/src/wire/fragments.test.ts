@@ -5,14 +5,14 @@ const message = (bytes: number): Uint8Array =>
   Uint8Array.from({ length: bytes }, (_, index) => (index * 7 + (index >> 8)) & 0x7f);
 
 describe("fragments", () => {
-  test("a message that fits is sent as it is, one byte more in two pieces", () => {
+  test("a message that fits is sent unchanged, and one byte more makes two pieces", () => {
     const fragmenter = new Fragmenter();
     expect(fragmenter.split(message(1200), 1200)).toEqual([message(1200)]);
     expect(fragmenter.split(message(1201), 1200).map(({ length }) => length)).toEqual([1200, 11]);
   });
 
   test.each([1201, 5000, LIMITS.messageBytesMax])(
-    "a message of %i bytes arrives whole, its pieces in any order and repeated",
+    "a message of %i bytes arrives whole when its pieces are reordered and repeated",
     (bytes) => {
       const pieces = new Fragmenter().split(message(bytes), 1160);
       expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThanOrEqual(1160);
@@ -26,7 +26,7 @@ describe("fragments", () => {
     },
   );
 
-  test("pieces of two messages do not mix; a lost piece loses its message alone", () => {
+  test("pieces of two messages do not mix, and a lost piece loses only its own message", () => {
     const fragmenter = new Fragmenter();
     const [lost, whole] = [fragmenter.split(message(3000), 1000), fragmenter.split(message(2000), 1000)];
     const reassembler = new Reassembler();
@@ -34,7 +34,7 @@ describe("fragments", () => {
     expect(whole.map((piece) => reassembler.accept(piece)).at(-1)).toEqual(message(2000));
   });
 
-  test("garbage is dropped: no header, an index beyond the count, a count that changes, more bytes than a message may have", () => {
+  test("garbage is dropped: no header, an index or count that is wrong, too many bytes", () => {
     const reassembler = new Reassembler();
     for (const bytes of [
       [0xf0],
@@ -52,7 +52,7 @@ describe("fragments", () => {
     expect([reassembler.accept(large(0)), reassembler.accept(large(1))]).toEqual([undefined, undefined]);
   });
 
-  test("many unfinished messages cost a bounded memory: the oldest goes", () => {
+  test("unfinished messages take bounded memory, because the oldest one is dropped", () => {
     const fragmenter = new Fragmenter();
     const all = Array.from({ length: 9 }, () => fragmenter.split(message(1500), 1000));
     const reassembler = new Reassembler();

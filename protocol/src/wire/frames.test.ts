@@ -97,18 +97,18 @@ const frames: [string, Frame][] = [
   ["pong", { type: "pong", token: 2 }],
 ];
 
-test.each(frames)("frames: a %s survives the wire", (_name, frame) => {
+test.each(frames)("frames: a %s is read as it was written", (_name, frame) => {
   expect(parseFrame(encodeFrame(frame))).toEqual(frame);
 });
 
-test.each(frames)("frames: a truncated %s is an error, at every length", (_name, frame) => {
+test.each(frames)("frames: a truncated %s is an error at every length", (_name, frame) => {
   const bytes = encodeFrame(frame);
   const shortest = frame.type === "data" ? bytes.length - frame.payload.length + LIMITS.symbolBytesMin : bytes.length;
   for (let length = 0; length < shortest; length++) expect(parseFrame(bytes.slice(0, length)).type).toBe("parseError");
 });
 
 test.each(frames.filter(([, frame]) => frame.type !== "data"))(
-  "frames: a %s with a byte too many is an error",
+  "frames: a %s with one byte too many is an error",
   (_name, frame) => {
     const bytes = encodeFrame(frame);
     expect(parseFrame(Uint8Array.from([...bytes, 0])).type).toBe("parseError");
@@ -149,7 +149,7 @@ test.each(edges)("frames: a request with %s", (_name, change, allowed) => {
   }
 });
 
-test("frames: another protocol version is refused by name", () => {
+test("frames: another protocol version is refused with its number", () => {
   const bytes = encodeFrame(request);
   bytes[1] = 2;
   expect(parseFrame(bytes)).toMatchObject({
@@ -159,7 +159,7 @@ test("frames: another protocol version is refused by name", () => {
   });
 });
 
-test("frames: a data frame over one SCTP chunk is refused, the longest within it is not", () => {
+test("frames: a data frame over the limit is refused, and the longest allowed one is accepted", () => {
   const coding = { kind: "vector", coefficients: new Uint8Array(4) } as const;
   const longest = encodeFrame({ ...data, coding, payload: new Uint8Array(LIMITS.symbolBytesMax) });
   expect(longest.length).toBe(LIMITS.dataFrameBytesMax);
@@ -172,7 +172,7 @@ test("frames: a data frame over one SCTP chunk is refused, the longest within it
   expect(parseFrame(over).type).toBe("parseError");
 });
 
-test("frames: a data frame is written to the memory that is given for it", () => {
+test("frames: a data frame is written to the memory that the caller gives", () => {
   const memory = new Uint8Array(LIMITS.dataFrameBytesMax);
   const frame = { ...data, coding: { kind: "seed", seed: 4, grant: 2 } } as const;
   const bytes = encodeData(frame, (byteCount) => memory.subarray(0, byteCount));
@@ -180,7 +180,7 @@ test("frames: a data frame is written to the memory that is given for it", () =>
   expect(bytes).toEqual(encodeFrame(frame));
 });
 
-test("frames: a reject's message is cut at its limit, on a character's edge", () => {
+test("frames: a reject's message is cut at its limit, between two characters", () => {
   const message = "é".repeat(LIMITS.rejectMessageBytesMax);
   const parsed = parseFrame(encodeFrame({ type: "reject", requestId: 1, rejection: { kind: "internal", message } }));
   expect(parsed).toMatchObject({

@@ -1,6 +1,6 @@
 /**
- * Frames to bytes and back: docs/spec/protocol.md §4. `parseFrame` takes anything and never throws; a frame it
- * returns obeys every limit, so nothing behind it checks a length again. Big-endian throughout.
+ * Turns frames into bytes and back: docs/spec/protocol.md §4. `parseFrame` accepts any bytes and never throws. A frame
+ * that it returns obeys every limit, so code behind it checks no length again. All numbers are big-endian.
  */
 import {
   type ByteRange,
@@ -61,7 +61,7 @@ export function dataHeaderBytes(coding: Coding["kind"], symbolCount: number): nu
 
 // ---- reading -------------------------------------------------------------------------------------
 
-/** Thrown within this file only. Not an Error: a flood of garbage must not pay for stack traces. */
+/** Thrown only within this file. It is not an Error, because a flood of garbage must not cost stack traces. */
 class Malformed {
   constructor(readonly rejection: Rejection) {}
 }
@@ -70,7 +70,7 @@ function refuse(kind: RejectionKind, text: string, got: number, limit: number): 
   throw new Malformed(rejection(kind, text, got, limit));
 }
 
-/** Reads bytes, not a DataView: one is made for each frame, and a view costs more than what it reads. */
+/** It reads bytes without a DataView: making a view for each frame costs more than the reading itself. */
 class Reader {
   #position = 0;
   requestId: number | undefined;
@@ -134,7 +134,7 @@ class Reader {
   }
 }
 
-/** The request a frame belongs to, without parsing it: to route it. Undefined for pings and for what is too short. */
+/** The id of a frame's request, read without parsing, to route the frame. Undefined for pings and short frames. */
 export function requestIdOf(bytes: Uint8Array): number | undefined {
   const type = bytes[0];
   const at = type === FRAME_TYPE.request ? 2 : 1;
@@ -344,7 +344,7 @@ class Writer {
   }
 }
 
-/** The bytes of a frame. The caller keeps the limits; a value that does not fit its field throws. */
+/** The bytes of a frame. The caller must keep the limits. A range position over 48 bits throws. */
 export function encodeFrame(frame: Frame): Uint8Array {
   switch (frame.type) {
     case "request":
@@ -408,7 +408,7 @@ function truncateUtf8(text: string, byteLimit: number): Uint8Array {
   return utf8.encode(text).subarray(0, written);
 }
 
-/** A data frame. `memoryFor` gives the memory that it is written to; by default it has its own. */
+/** Writes a data frame into the memory that `memoryFor` gives. Without it the frame has its own memory. */
 export function encodeData(frame: DataFrame, memoryFor?: (byteCount: number) => Uint8Array): Uint8Array {
   const { coding, payload } = frame;
   const count = coding.kind === "vector" ? coding.coefficients.length : 0;

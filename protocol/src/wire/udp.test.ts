@@ -17,19 +17,19 @@ describe("udp packets", () => {
     expect(parseUdpPacket(encodeUdpPacket(packet))).toEqual(packet);
   });
 
-  test.each(PACKETS)("$type with its last byte missing is none", (packet) => {
+  test.each(PACKETS)("$type without its last byte is not a packet", (packet) => {
     const bytes = encodeUdpPacket(packet).slice(0, packet.type === "message" ? 9 : -1);
     expect(parseUdpPacket(bytes)).toBeUndefined();
   });
 
-  test("no answer to a stranger is longer than what he sent", () => {
+  test("no answer to a stranger is longer than the stranger's packet", () => {
     const answers = PACKETS.filter(({ type }) => ["cookie", "opened", "refused"].includes(type)).map(
       (packet) => encodeUdpPacket(packet).length,
     );
     expect(Math.max(...answers)).toBeLessThanOrEqual(UDP_HELLO_BYTES / 40);
   });
 
-  test("another version and garbage are no packets", () => {
+  test("another version and garbage are not packets", () => {
     const hello = encodeUdpPacket({ type: "hello", nonce: eight });
     hello[1] = 2;
     expect(parseUdpPacket(hello)).toBeUndefined();
