@@ -6,7 +6,8 @@ test.each([
     { agent: "chrome/156", os: "linux" },
   ],
   [
-    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36 Edg/156.0.0.0",
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) " +
+      "Chrome/156.0.0.0 Safari/537.36 Edg/156.0.0.0",
     { agent: "edge/156", os: "windows" },
   ],
   [
@@ -14,7 +15,8 @@ test.each([
     { agent: "firefox/140", os: "macos" },
   ],
   [
-    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) " +
+      "Version/18.0 Mobile/15E148 Safari/604.1",
     { agent: "safari/18", os: "ios" },
   ],
   [

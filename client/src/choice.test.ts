@@ -30,7 +30,7 @@ const choose = (option: TransportOption, network = (): string => "home"): Choice
 const names = (choice: Choice, proxy: ProxyInfo, nowMs = 0): string[] =>
   choice.order(proxy, nowMs).map(({ name }) => name);
 
-test("choice: WebTransport, then WebRTC; plain UDP never by itself; WebRTC alone where the proxy has nothing else", () => {
+test("choice: WebTransport comes before WebRTC, and plain UDP is tried only by name", () => {
   expect([names(choose("auto"), FULL), names(choose("auto"), PLAIN)]).toEqual([["webtransport", "webrtc"], ["webrtc"]]);
 });
 

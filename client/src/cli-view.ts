@@ -27,10 +27,9 @@ export function progressLine({ deliveredBytes, totalBytes, elapsedMs, live }: Pr
   ];
   const gross = sources.reduce((sum, [, bytes]) => sum + bytes, 0);
   const shares = sources.map(([name, bytes]) => `${name} ${percent(bytes, gross)}`).join("  ");
-  return `${bar(deliveredBytes, totalBytes)} ${formatBytes(deliveredBytes)}${total}  ${formatBytes(rate)}/s  ${shares}`.slice(
-    0,
-    columns,
-  );
+  const delivered = `${formatBytes(deliveredBytes)}${total}`;
+  const line = `${bar(deliveredBytes, totalBytes)} ${delivered}  ${formatBytes(rate)}/s  ${shares}`;
+  return line.slice(0, columns);
 }
 
 const BAR_CELLS = 20;

@@ -1,6 +1,6 @@
 import { collectGarbage, collectWhileBusy } from "./collect-browser";
 
-test("garbage: not collected when packets begin to come, but every 2 s while they go on, and when they have ended", () => {
+test("garbage: is collected every 2 s while packets come and when they end, but not when they begin", () => {
   const Own = globalThis.ArrayBuffer;
   const collected: number[] = [];
   let nowMs = 0;

@@ -86,7 +86,7 @@ describe("directory", () => {
     expect(await pick(2)).toBe("bc");
   });
 
-  test("directory: a chosen one is reached as it was listed last, and stays where a full list leaves it out", async () => {
+  test("directory: uses the latest address of a chosen proxy, and keeps it if a full list omits it", async () => {
     const { state, directory, pick } = build(["a", "b", ...Array.from({ length: 30 }, (_, index) => `p${index}`)]);
     await pick(2);
     state.port = 81;

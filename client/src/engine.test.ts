@@ -83,7 +83,7 @@ describe("engine", () => {
     },
   );
 
-  test("engine: a session that opens for later is pinged, and who is further away by that begins further on", async () => {
+  test("engine: pings a session that opens early, and a more distant proxy starts at a later packet", async () => {
     const { engine, posted, sent } = await build();
     for (const session of [3, 4]) {
       expect(engine.firstOf(session, 0)).toBeUndefined();

@@ -33,7 +33,7 @@ test("hasher: a segment is hashed by the browser, though its pieces are gone by 
   expect(await createHasher(inPieces).digest()).toBe(sha256Of(new Uint8Array(0)));
 });
 
-test("hasher: what is longer goes piece by piece from its first byte on, and so does everything without a hash of the browser", async () => {
+test("hasher: a long body, or a browser without a hash, is hashed piece by piece from the first byte", async () => {
   const { made, inPieces } = counted();
   const body = bytesOf(AT_ONCE_BYTES_MAX + 2);
   const hasher = createHasher(inPieces);

@@ -115,7 +115,7 @@ test("worker: a transport that is not here, does not reach the proxy or fails is
   ]);
 });
 
-test("worker: a channel that is given up while it opens is closed should it still open, and nothing is told", async () => {
+test("worker: closes a channel that opens after it was given up, and reports nothing", async () => {
   const { handle, posted, opened } = setup();
   handle({ type: "open", channel: 1, session: 5, transport: "udp", proxy: PROXY });
   handle({ type: "closeChannel", channel: 1 });
@@ -173,7 +173,7 @@ test.each([
   },
 );
 
-test("worker: what a channel took along is asked again when one of the main thread stays instead, though it was answered", async () => {
+test("worker: asks the first message again if a channel of the main thread replaces the worker's", async () => {
   const { handle, posted, opened } = setup();
   handle({ type: "init", wasm: wasm() });
   handle({ type: "start", requestId: 7, sessions: [5], options: { url: "http://o/file", mode: "coded" } });

@@ -1,0 +1,114 @@
+import { build, expectWhole, fetchAll, PROXIED_MODES } from "../test/scene";
+import { readAll } from "../test/support";
+
+describe.each(PROXIED_MODES)("%s", (mode) => {
+  test("client: completes through the other proxies if one proxy dies during the download", async () => {
+    const { origin, proxies } = await build(
+      [{ dieAfterBytes: mode === "split-http" ? 6000 : 40_000 }, { packetEveryMs: 1 }, { packetEveryMs: 1 }],
+      400_000,
+    );
+    const outcome = await fetchAll("file", { mode, connections: 3 });
+    expectWhole(outcome, origin.body);
+    expect(outcome.record.fallback).toBeNull();
+    const dead = outcome.record.proxies.find(({ id }) => id === proxies[0]!.id);
+    expect(dead).toMatchObject({ state: "failed" });
+  });
+
+  test("client: fetches the rest from the origin when every proxy dies, and says so", async () => {
+    const dieAfterBytes = mode === "split-http" ? 6000 : 60_000;
+    const { origin, client } = await build([{ dieAfterBytes }, { dieAfterBytes }], 400_000);
+    const outcome = await fetchAll("file", { mode, connections: 2 });
+    expectWhole(outcome, origin.body);
+    const { fallback } = outcome.record;
+    expect(fallback!.bytes).toBeGreaterThan(0);
+    expect(fallback!.bytes).toBeLessThanOrEqual(origin.body.length);
+    expect(fallback!.kind).toMatch(/proxyLost|proxyFailed|bodyShort/);
+    expect(client.live.fallbacks).toBe(1);
+    expect(client.live.directBytes).toBe(fallback!.bytes);
+  });
+
+  test("client: skips the bytes it already has if the origin ignores the range", async () => {
+    const { origin } = await build([{ dieAfterBytes: 60_000 }], 200_000);
+    const outcome = await fetchAll("no-range", { mode, connections: 1 });
+    expectWhole(outcome, origin.body);
+    expect(outcome.record.fallback!.bytes).toBe(200_000);
+  });
+
+  test("client: does not mix two versions of a resource", async () => {
+    const { client, origin } = await build([{ dieAfterBytes: 60_000, packetEveryMs: 1 }], 200_000);
+    const download = client.get(`${origin.url}/file`, { mode, connections: 1 });
+    await download.head;
+    origin.etag = '"two"';
+    await expect(readAll(download.body)).rejects.toMatchObject({ kind: "originChanged" });
+    expect(await download.record).toMatchObject({ outcome: "failed", error: { kind: "originChanged" }, sha256: null });
+  });
+
+  test("client: falls back when nothing comes", async () => {
+    const { origin } = await build([{ mute: true }, { mute: true }], 100_000);
+    const outcome = await fetchAll("file", { mode });
+    expectWhole(outcome, origin.body);
+    expect(outcome.record.fallback).toMatchObject({ kind: "stalled", bytes: 100_000 });
+  });
+
+  test("client: fails with the reason when the fallback is not allowed", async () => {
+    await build([{ mute: true }], 100_000);
+    const outcome = await fetchAll("file", { mode, allowFallback: false });
+    expect(outcome.error).toMatchObject({ kind: "stalled" });
+    expect(outcome.record).toMatchObject({ outcome: "failed", error: { kind: "stalled" }, fallback: null });
+    expect((await fetchAll("file", { mode, allowFallback: "proxies" })).record).toMatchObject({
+      outcome: "failed",
+      error: { kind: "stalled" },
+    });
+  });
+
+  test("client: fails after patienceMs without a byte", async () => {
+    await build([{ mute: true }], 100_000, { firstByteMs: 60_000 });
+    const outcome = await fetchAll("file", { mode, allowFallback: false, patienceMs: 300 });
+    expect(outcome.error).toMatchObject({ kind: "stalled" });
+  });
+
+  test("client: drops a proxy that has another version of the resource", async () => {
+    const { origin } = await build([{ packetEveryMs: 1 }, { etag: '"other"', packetEveryMs: 1 }], 200_000);
+    const outcome = await fetchAll("file", { mode, connections: 2 });
+    expect(outcome.record.outcome).toBe("complete");
+    expect(Buffer.compare(outcome.body!, origin.body)).toBe(0);
+    expect(outcome.record.proxies.filter(({ error }) => error?.kind === "planMismatch")).toHaveLength(1);
+  });
+
+  test("client: fetches directly if Origo is dead or knows no proxy", async () => {
+    const { origin, origo } = await build([], 5000);
+    const none = await fetchAll("file", { mode });
+    expectWhole(none, origin.body);
+    expect(none.record.fallback).toMatchObject({
+      kind: "noProxies",
+      message: expect.stringMatching(/^Origo knows no live proxy/),
+    });
+    await origo.stop();
+    const dead = await fetchAll("file", { mode });
+    expectWhole(dead, origin.body);
+    expect(dead.record.fallback).toMatchObject({
+      kind: "origoUnreachable",
+      message: expect.stringMatching(/^Origo at .* cannot be reached/),
+    });
+    await origo.start();
+  });
+
+  test("client: fails if the origin breaks off its body", async () => {
+    await build([{}], 100_000);
+    const outcome = await fetchAll("short", { mode });
+    expect(outcome.record).toMatchObject({ outcome: "failed", sha256: null });
+    expect(outcome.error).toBeInstanceOf(Error);
+  });
+
+  test("client: fails on a redirect loop", async () => {
+    await build([{}], 100);
+    expect((await fetchAll("loop", { mode })).record).toMatchObject({ outcome: "failed", status: 0 });
+  });
+
+  test("client: delivers a whole body of unknown length", async () => {
+    const { origin } = await build([{}, {}], 100_000);
+    const outcome = await fetchAll("no-length", { mode });
+    expectWhole(outcome, origin.body);
+    if (mode.endsWith("mutp")) expect(outcome.record.fallback!.kind).toBe("lengthUnknown");
+  });
+});
