@@ -1,9 +1,10 @@
 /**
- * Builds the link emulator lab/links/build/links-core when its sources are newer, and prints its path.
+ * Builds the link emulator lab/links/build/links-core if its sources are newer, and prints its path.
  *
  *   node lab/links/build.mjs
  *
- * Linux and a C++20 compiler (CXX, else g++) are all it needs. Exit status 1 with one sentence when it cannot be built.
+ * It needs Linux and a C++20 compiler (CXX, else g++). If the build fails, it prints one sentence and ends with status
+ * 1.
  */
 import { existsSync, mkdirSync, readdirSync, renameSync, statSync } from "node:fs";
 import { spawnSync } from "node:child_process";
@@ -26,13 +27,14 @@ function build() {
   const files = readdirSync(sources)
     .filter((name) => name.endsWith(".cc"))
     .map((name) => path.join(sources, name));
-  // Written beside and renamed: two that build at once never run half a program.
+  // Two builds may run at once. The program is written beside and renamed, so that nobody runs half of it.
   const fresh = `${program}.${process.pid}`;
   const flags = ["-std=c++20", "-O2", "-Wall", "-Wextra", "-Werror"];
   const done = spawnSync(compiler, [...flags, ...files, "-o", fresh], { encoding: "utf8" });
   if (done.error)
     fail(
-      `links need a C++ compiler to build their emulator: cannot run ${compiler} (${done.error.code}); install g++ or set CXX`,
+      `links need a C++ compiler to build their emulator: cannot run ${compiler} (${done.error.code}); ` +
+        "install g++ or set CXX",
     );
   if (done.status !== 0) fail(`the link emulator does not build:\n${done.stderr}`);
   renameSync(fresh, program);

@@ -1,6 +1,5 @@
 /**
- * `npm run links`: does what set-up is left to do, without a word on standard output, then runs lab/links/dist/main.js
- * here.
+ * `npm run links`: builds what is not built yet, without output, and then runs lab/links/dist/main.js in this process.
  */
 import { pathToFileURL } from "node:url";
 import path from "node:path";

@@ -1,4 +1,4 @@
-// What links-core can be asked to do, and the words of its lines.
+// The commands of links-core, and helpers for the lines that it reads and prints.
 #pragma once
 #include <span>
 #include <string>
@@ -7,16 +7,15 @@
 
 namespace links {
 
-/** Sets the field of the same name; times are nanoseconds, switches 0 or 1, distribution 0 uniform or 1 normal. Throws
- * Failure. */
+/** Sets the field named `key`. Times are in nanoseconds, switches are 0 or 1, distribution is 0 (uniform) or 1
+ * (normal). Throws Failure. */
 void applySetting(PipeSettings& settings, const std::string& key, double value);
 
 /** A JSON string. */
 std::string quoted(const std::string& text);
 
 int serve();
-/** enter PID NAMESPACE_FD COMMAND ...: runs a command in the namespaces that process PID keeps; ends as the command
- * ends. */
+/** enter PID NAMESPACE_FD COMMAND ...: runs a command in the namespaces of process PID and ends as the command ends. */
 int enter(std::span<char*> arguments);
 /** probe KIND ...: senders and receivers that measure a path (probe.cc). */
 int probe(std::span<char*> arguments);

@@ -93,7 +93,7 @@ void Emulator::push(Event event) {
 
 void Emulator::finishTransmission(size_t pipe, Nanoseconds now) {
   Pipe& source = pipeAt(pipe);
-  // A change of rate or a cut has moved the end: the event that tells the new one is in the heap too.
+  // A change of rate or a cut has moved the end. Another event in the heap has the new time.
   if (source.finishAt() != now) return;
   auto departure = source.finish();
   watchTransmission(pipe);

@@ -1,9 +1,10 @@
-// Emulator: hosts around a core, each with three pipes, and the order in which packets pass them.
-//   up        host to core        down      core to host
-//   backbone  host to another server, past both access links; its packets have the header of an interface with
-//   offloads,
-//             so that one is up to 64 KB of a TCP stream and no MTU is looked at
-// Pure, like Pipe: packets in by `receive`, time by `advance`, packets out through the function given at construction.
+// Emulator: hosts around a core, each with three pipes, and the order in which packets pass through them.
+//   up        host to core
+//   down      core to host
+//   backbone  host to another server, past both access links
+// Packets on the backbone have the header of an interface with offloads. Such a packet is up to 64 KB of a TCP stream,
+// so its MTU is not checked. Pure, like Pipe: packets come in by `receive`, time by `advance`, and packets go out
+// through the function given at construction.
 #pragma once
 #include <array>
 #include <functional>
@@ -22,7 +23,7 @@ struct Host {
   std::string name;
   uint32_t address = 0;  // host byte order
   std::array<std::unique_ptr<Pipe>, kDirections> pipes;
-  uint64_t noRoutePackets = 0;  // other protocols and destinations, multicast among them
+  uint64_t noRoutePackets = 0;  // packets of other protocols or to other destinations
 };
 
 /** One line of a pipe's history. */
@@ -34,8 +35,8 @@ struct Sample {
 
 class Emulator {
  public:
-  /** `dueAt` is the time at which the packet should reach `host`, by `down` or `backbone`: at most the `now` of the
-   * call that delivers it. */
+  /** `dueAt`: when the packet should reach `host` by `down` or `backbone`. It is not later than the `now` of the call
+   * that delivers it. */
   using Deliver = std::function<void(size_t host, Direction by, const Bytes& packet, Nanoseconds dueAt)>;
 
   Emulator(uint64_t seed, uint32_t routerAddress, Deliver deliver);
@@ -46,12 +47,12 @@ class Emulator {
 
   /** A packet that `host` sent by `up` or `backbone`. */
   void receive(size_t host, Direction by, Bytes packet, Nanoseconds now);
-  /** Does all that is due by `now`, in order of its time. */
+  /** Handles all events that are due by `now`, in the order of their times. */
   void advance(Nanoseconds now);
-  /** When `advance` has something to do; kNever when nothing is on its way. */
+  /** The time of the next event; kNever if nothing is on its way. */
   Nanoseconds nextAt() const { return events_.empty() ? kNever : events_.front().at; }
 
-  /** Appends a sample to the history of every pipe that has a rate; the oldest half goes when it is full. */
+  /** Appends a sample to the history of every pipe with a rate. A full history loses its oldest half. */
   void sample(Nanoseconds now);
   const std::vector<Sample>& samples(size_t host, Direction direction) const {
     return samples_[host * kDirections + direction];
@@ -60,9 +61,9 @@ class Emulator {
  private:
   struct Event {
     Nanoseconds at;
-    uint64_t order;  // equal times: first come, first served
+    uint64_t order;  // decides between equal times
     size_t pipe;     // host * kDirections + direction
-    bool arrival;    // packet reaches the pipe's far end; otherwise the pipe's transmission ends
+    bool arrival;    // true: packet reaches the pipe's end; false: its transmission ends
     Bytes packet;
     bool operator<(const Event& other) const { return at != other.at ? at > other.at : order > other.order; }
   };

@@ -1,6 +1,6 @@
-// links-core enter: joins the namespaces of a running links-core and runs a command there, with this process's own
-// standard streams and open descriptors. Signals are passed on; the command dies with this process; this process ends
-// as it does.
+// links-core enter: joins the namespaces of a running links-core and runs a command there, with this process's standard
+// streams and open descriptors. It passes signals on. The command dies with this process, and this process ends as the
+// command does.
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ namespace {
 
 pid_t commandPid = 0;
 
-/** A terminal sends to its whole foreground group: the command has that signal already. */
+/** Skips signals of a terminal, because a terminal sends them to the command too. */
 void passOn(int signal, siginfo_t* info, void*) {
   if (info->si_code <= 0 && commandPid > 0) kill(commandPid, signal);
 }

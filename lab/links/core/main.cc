@@ -1,4 +1,4 @@
-// links-core: see commands.h. Exit status 1 with one sentence on standard error when something is missing.
+// links-core: see commands.h. If something is missing, it prints one sentence on standard error and ends with status 1.
 #include <cstdio>
 #include <string_view>
 

@@ -1,5 +1,5 @@
 // IPv4 packets as the emulator sees them: the three header fields it needs, and the one ICMP message it sends.
-// No I/O. Packets with other versions or a broken header are not for anyone: parseIpv4 says so.
+// No I/O. parseIpv4 refuses packets of other versions and packets with a broken header.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,11 +18,10 @@ struct Ipv4Header {
   bool dontFragment;
 };
 
-/** What the kernel puts before a packet of an interface with offloads (`virtio_net_hdr`): what is still to be done to
- * it. */
+/** The kernel's header before a packet of an interface with offloads (`virtio_net_hdr`). */
 constexpr size_t kOffloadHeaderBytes = 10;
 
-/** Nothing when the packet is not IPv4 or is shorter than its header says. */
+/** Empty if the packet is not IPv4 or is shorter than its header says. */
 std::optional<Ipv4Header> parseIpv4(std::span<const uint8_t> packet);
 
 /** ICMP "fragmentation needed" (RFC 1191) from `router` to the source of `packet`, naming `mtu`. */

@@ -44,7 +44,7 @@ void Pipe::admit(Bytes packet, Nanoseconds now) {
     stats_.dropCut++;
     return;
   }
-  // An empty queue takes any packet: a queue smaller than one packet would be a cut link.
+  // An empty queue takes any packet. Otherwise a queue smaller than one packet would be a cut link.
   if (settings_.rateBytesPerSec > 0 && !queue_.empty() && queueBytes_ + bytes > settings_.queueBytes) {
     stats_.dropQueue++;
     return;

@@ -1,6 +1,6 @@
-// Pipe: one direction of a link. Its order is a router's: drop-tail queue, transmission at the rate, loss, delay with
-// jitter. Pure: time arrives as nanoseconds, randomness from a seed; the emulator asks `finishAt` and calls back at
-// that time. A lost packet has used the link's capacity, as on a real medium. Rates count whole IP packets.
+// Pipe: one direction of a link. Its steps are those of a router: drop-tail queue, transmission at the rate, loss,
+// delay with jitter. Pure: time arrives as nanoseconds, randomness from a seed. The emulator asks `finishAt` and calls
+// `finish` at that time. A lost packet has used the link's capacity, as on a real medium. Rates count whole IP packets.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -14,7 +14,7 @@ namespace links {
 using Nanoseconds = int64_t;
 constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::max();
 
-/** splitmix64 (Steele, Lea, Flood 2014): small, seedable, no correlation that a loss pattern could show. */
+/** splitmix64 (Steele, Lea, Flood 2014): small, seedable, without correlations that a loss pattern could show. */
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -31,20 +31,20 @@ class Random {
 enum class Distribution { uniform, normal };
 
 struct PipeSettings {
-  double rateBytesPerSec = 0;  // 0 = not limited: no queue either
-  int64_t queueBytes = 0;      // packets waiting and the one in transmission
+  double rateBytesPerSec = 0;  // 0: unlimited, and without a queue
+  int64_t queueBytes = 0;      // includes the packet in transmission
   Nanoseconds delay = 0;
   Nanoseconds jitter = 0;  // half the width of the uniform distribution, or the normal one's standard deviation
   Distribution distribution = Distribution::uniform;
   bool reorder = false;  // false: jitter never lets a packet overtake another
-  // Gilbert-Elliott: one step a packet. Plain random loss is lossGood with enterBad 0.
+  // Gilbert-Elliott: one step for each packet. Plain random loss is lossGood with enterBad 0.
   double lossGood = 0;
   double lossBad = 1;
   double enterBad = 0;
   double leaveBad = 1;
   bool cut = false;
   uint32_t mtu = 1500;
-  bool icmp = true;  // answer too large a packet that must not be fragmented with its MTU
+  bool icmp = true;  // answer a too large packet that must not be fragmented
 };
 
 struct PipeStats {
@@ -66,21 +66,20 @@ class Pipe {
   /** A new rate holds for the rest of the packet in transmission; a cut discards the queue. */
   void configure(const PipeSettings& settings, Nanoseconds now);
 
-  /** Takes a packet into the queue, or drops it and counts why. Not for packets over the MTU: the emulator answers
-   * those. */
+  /** Takes a packet into the queue, or drops it and counts the cause. The emulator handles packets over the MTU. */
   void admit(Bytes packet, Nanoseconds now);
 
-  /** When the packet in transmission has left; kNever when none is. */
+  /** When the packet in transmission has left; kNever if there is none. */
   Nanoseconds finishAt() const { return finishAt_; }
 
   struct Departure {
     Bytes packet;
     Nanoseconds deliverAt;
   };
-  /** Call at finishAt: starts the next transmission; nothing when the packet was lost on the way. */
+  /** Call at finishAt. Starts the next transmission. Empty if the packet was lost on the way. */
   std::optional<Departure> finish();
 
-  /** Highest queue since the last call. */
+  /** The highest queue since the last call. */
   int64_t takeQueueBytesPeak();
 
  private:

@@ -1,13 +1,17 @@
 // links-core probe: programs that measure a path from its ends, without asking the emulator.
 //
-//   udp-receive PORT QUIET_MS                        counts until a last packet or QUIET_MS of silence after the first
-//   udp-send ADDRESS PORT COUNT IP_BYTES PER_SEC     numbered, stamped packets; PER_SEC 0: as fast as the socket takes
-//   them tcp-receive PORT                                 one connection, to its end tcp-send ADDRESS PORT SECONDS
-//   [CONGESTION]       fills one connection for that long
+//   udp-receive PORT QUIET_MS
+//     Counts packets until a last packet, or until QUIET_MS of silence after the first.
+//   udp-send ADDRESS PORT COUNT IP_BYTES PER_SEC
+//     Sends numbered packets with time stamps. PER_SEC 0: as fast as the socket takes them.
+//   tcp-receive PORT
+//     Reads one connection to its end.
+//   tcp-send ADDRESS PORT SECONDS [CONGESTION]
+//     Fills one connection for SECONDS.
 //
-// Receivers print {"ready":true} when they listen; all print one line of JSON at the end. Delays are from the sender's
-// send call to the receiver's kernel, so a receiver that is slow to run does not count as delay. The UDP probes take
-// real-time priority where they may: what is measured is the path, not the scheduler.
+// Receivers print {"ready":true} when they listen. All print one line of JSON at the end. A delay is the time from the
+// sender's send call to the receiver's kernel, so a receiver that runs late adds nothing. The UDP probes take real-time
+// priority if they may, so that they measure the path and not the scheduler.
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -36,7 +40,7 @@ constexpr Nanoseconds kStampsOnAfter = 100'000'000;
 
 struct Stamp {
   uint64_t sequence;
-  Nanoseconds sentAt;  // CLOCK_REALTIME, as the kernel's receive stamps are
+  Nanoseconds sentAt;  // CLOCK_REALTIME, like the kernel's receive stamps
 };
 
 Nanoseconds toNanoseconds(const timespec& time) { return Nanoseconds{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
@@ -80,7 +84,7 @@ void sayReady() {
   std::fflush(stdout);
 }
 
-/** What arrived, in order of arrival. */
+/** The packets that arrived, in the order of arrival. */
 struct Arrivals {
   std::vector<double> delaysMs;
   std::vector<uint64_t> sequences;
@@ -88,7 +92,7 @@ struct Arrivals {
   Nanoseconds firstAt = 0, lastAt = 0;
 };
 
-/** One packet with the kernel's time; false on the last one. */
+/** Reads one packet with the kernel's time. Returns false for the last one. */
 bool receiveOne(int fd, Arrivals& arrivals) {
   uint8_t data[65'536], control[256];
   iovec part{data, sizeof data};
@@ -117,7 +121,7 @@ bool receiveOne(int fd, Arrivals& arrivals) {
   return true;
 }
 
-/** Runs of consecutive missing numbers before the highest one that arrived. */
+/** Counts the runs of missing numbers below the highest one that arrived. */
 uint64_t lossRuns(std::vector<uint64_t> sequences) {
   std::sort(sequences.begin(), sequences.end());
   uint64_t runs = 0, expected = 0;
@@ -157,7 +161,7 @@ int udpReceive(std::span<char*> words) {
   const int fd = openSocket(SOCK_DGRAM, addressOf("0.0.0.0", words[0]), true);
   const int quietMs = std::stoi(words[1]);
   takeRealTimePriority();
-  // The kernel turns its receive stamps on a moment after it was asked to.
+  // The kernel turns its receive stamps on with a short delay.
   sleepUntil(clockNow() + kStampsOnAfter);
   sayReady();
   Arrivals arrivals;
@@ -190,7 +194,7 @@ int udpSend(std::span<char*> words) {
     sendOne(sequence);
   }
   const double seconds = static_cast<double>(clockNow() - startedAt) * 1e-9;
-  // Several, spread out: the last packet may be lost like any other.
+  // The last packet may be lost like any other, so several copies are sent over time.
   data.resize(sizeof(Stamp));
   for (int copy = 0; copy < kLastCopies; copy++) {
     sleepUntil(clockNow() + 20'000'000);

@@ -1,4 +1,4 @@
-// links-core selftest: what the model promises, checked in its own time, so to the nanosecond and without a network.
+// links-core selftest: checks the model's promises to the nanosecond, in simulated time and without a network.
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -33,7 +33,7 @@ Bytes packetTo(uint32_t source, uint32_t destination, size_t bytes, bool dontFra
   return packet;
 }
 
-/** Client, origin and proxy around a core; what is delivered is written down. */
+/** Client, origin and proxy around a core. It keeps a list of deliveries. */
 struct World {
   struct Delivery {
     size_t host;
@@ -92,13 +92,14 @@ void testCut() {
   world.set(world.proxy, kUp, {.rateBytesPerSec = 1'000'000, .queueBytes = 10'000, .delay = 10 * kMs}, 5 * kMs);
   world.send(1000, 5 * kMs);
   world.emulator.advance(kSecond);
-  check(world.deliveries.size() == 2 && world.deliveries[0].at == 11 * kMs, "cut: what had left before arrives");
+  check(world.deliveries.size() == 2 && world.deliveries[0].at == 11 * kMs,
+        "cut: a packet that left before the cut arrives");
   check(world.deliveries.size() == 2 && world.deliveries[1].at == 16 * kMs,
         "cut: a link that is back starts with an empty queue");
-  check(world.stats(world.proxy, kUp).dropCut == 5, "cut: the queue and what comes meanwhile are counted as cut");
+  check(world.stats(world.proxy, kUp).dropCut == 5, "cut: the queue and later packets are counted as cut");
 }
 
-/** Share of packets lost, and mean length of a run of losses. */
+/** The share of lost packets, and the mean length of a run of losses. */
 std::pair<double, double> measuredLoss(const PipeSettings& settings, uint64_t count) {
   Pipe pipe(7);
   pipe.configure(settings, 0);
@@ -121,7 +122,7 @@ void testLoss() {
         "loss: 2 % within 2 % of that over 4,000,000 packets");
   check(near(measuredLoss({.lossGood = 0.02}, kCount).second, 1 / 0.98, 0.01),
         "loss: random losses come in runs of 1.02 packets");
-  // Mean of Gilbert-Elliott: share of time in bad, p / (p + r), times its loss.
+  // The mean of Gilbert-Elliott is the share of time in the bad state, p / (p + r), times its loss.
   const auto [share, run] = measuredLoss({.lossBad = 1, .enterBad = 0.005, .leaveBad = 0.2}, kCount);
   check(near(share, 0.005 / 0.205, 0.02 * 0.005 / 0.205),
         "loss: Gilbert-Elliott with p 0.5 % and r 20 % loses 2.44 %, within 2 % of that");
@@ -175,7 +176,7 @@ void testPaths() {
         "paths: servers reach each other over the backbone");
   check(world.deliveries.size() == 2 && world.deliveries[0].packet == offloaded &&
             world.emulator.hosts()[world.origin].noRoutePackets == 1,
-        "paths: over the backbone packets go as they came, with their offload headers and past any MTU");
+        "paths: the backbone carries packets unchanged, with offload headers and without an MTU");
   check(world.deliveries.size() == 2 && world.deliveries[1].host == world.client && world.deliveries[1].at == 30 * kMs,
         "paths: proxy to client passes both access links");
   check(world.emulator.hosts()[world.client].noRoutePackets == 2,
@@ -188,7 +189,7 @@ void testMtu() {
   world.send(1200, 0);
   world.send(1201, kMs);
   world.emulator.advance(kSecond);
-  check(world.deliveries.size() == 2 && world.deliveries[0].bytes == 1200, "mtu: a packet of just the MTU passes");
+  check(world.deliveries.size() == 2 && world.deliveries[0].bytes == 1200, "mtu: a packet of exactly the MTU passes");
   const bool answered =
       world.deliveries.size() == 2 && world.deliveries[1].host == world.proxy && world.deliveries[1].bytes == 56;
   check(answered, "mtu: a packet one byte longer comes back as an ICMP message to its sender");

@@ -1,15 +1,23 @@
-// links-core serve: makes the hosts, carries their packets, obeys lines on standard input, answers each with a line of
-// JSON.
+// links-core serve: makes the hosts and carries their packets. It obeys lines on standard input and answers each with a
+// line of JSON.
 //
-//   seed N                                          before the first host
-//   host NAME ADDRESS MTU SERVER CONGESTION IDLE    ADDRESS as in 10.99.0.1; SERVER, IDLE 0 or 1; CONGESTION - for the
-//   default up                                              makes them: {"hosts":{NAME:fd of its network namespace},
-//   ...} set NAME up|down|backbone KEY=VALUE ...         any of the keys of applySetting; the rest stays begin forgets
-//   how late packets were so far; {"nowNs":N} stats                                           counters of all pipes
-//   samples NAME up|down|backbone                   the pipe's history
+//   seed N
+//     Comes before the first host.
+//   host NAME ADDRESS MTU SERVER CONGESTION IDLE
+//     Plans a host. ADDRESS is like 10.99.0.1. SERVER and IDLE are 0 or 1. CONGESTION "-" is the kernel's default.
+//   up
+//     Makes the hosts. Answer: {"hosts":{NAME:fd of its network namespace}, ...}.
+//   set NAME up|down|backbone KEY=VALUE ...
+//     Changes a pipe. KEY is a key of applySetting. Other settings stay.
+//   begin
+//     Resets the lateness of packets. Answer: {"nowNs":N}.
+//   stats
+//     Answers with the counters of all pipes.
+//   samples NAME up|down|backbone
+//     Answers with the pipe's history.
 //
-// End of input ends it, and with it every process in its PID namespace. Two processes: the outer one prints {"pid":N},
-// the process whose /proc/N/ns and /proc/N/fd lead into the namespaces, and waits.
+// The end of input ends it and every process in its PID namespace. There are two processes. The outer one prints
+// {"pid":N} and waits; /proc/N/ns and /proc/N/fd lead into the namespaces.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -41,7 +49,7 @@ constexpr Nanoseconds kSampleEvery = 50'000'000;
 constexpr int kPacketsPerTurn = 64;
 constexpr size_t kPacketBytesMax = kOffloadHeaderBytes + 65'536;
 
-/** How late packets were handed over, in microseconds: four buckets to each power of two. */
+/** How late packets were handed over, in microseconds. Each power of two has four buckets. */
 class Lateness {
  public:
   void add(Nanoseconds late) {
@@ -50,7 +58,7 @@ class Lateness {
     count_++;
     maxUs_ = std::max(maxUs_, us);
   }
-  /** Upper edge of the bucket that holds the quantile. */
+  /** The upper edge of the bucket that holds the quantile. */
   uint64_t quantileUs(double quantile) const {
     uint64_t below = 0;
     for (size_t bucket = 0; bucket < counts_.size(); bucket++) {
@@ -290,7 +298,7 @@ void Server::armTimer() {
   if (at == armedFor_ && at > clockNow()) return;
   armedFor_ = at;
   itimerspec timer{};
-  // Setting it again also forgets an expiry that nobody read. A time that has passed expires at once.
+  // Setting the timer again clears an unread expiry. A time in the past expires at once.
   if (at != kNever)
     timer.it_value = {.tv_sec = static_cast<time_t>(at / 1'000'000'000),
                       .tv_nsec = static_cast<long>(at % 1'000'000'000)};
@@ -325,7 +333,7 @@ int Server::run() {
   return 0;
 }
 
-/** The outer process: prints who leads into the namespaces and ends as that one does. */
+/** The outer process: prints the PID of the inner process and ends as that one does. */
 int waitFor(pid_t child, int gate) {
   std::printf("{\"pid\":%d}\n", child);
   std::fflush(stdout);
@@ -341,7 +349,7 @@ int waitFor(pid_t child, int gate) {
 
 int serve() {
   dieWithParent();
-  signal(SIGINT, SIG_IGN);  // of a terminal: whoever started us decides when to end
+  signal(SIGINT, SIG_IGN);  // a terminal sends it; only the program that started this one ends it
   signal(SIGPIPE, SIG_IGN);
   unshareNamespaces();
   int gate[2];
@@ -350,13 +358,13 @@ int serve() {
   if (child < 0) failWithErrno("cannot start a process");
   if (child > 0) return waitFor(child, gate[1]);
   dieWithParent();
-  // The parent's line is the first: it closes the gate after it.
+  // The parent prints the first line and then closes the gate.
   close(gate[1]);
   char nothing;
   while (read(gate[0], &nothing, 1) < 0 && errno == EINTR) {
   }
   close(gate[0]);
-  signal(SIGCHLD, SIG_IGN);  // processes whose parents are gone become ours, and are reaped by the kernel
+  signal(SIGCHLD, SIG_IGN);  // orphans become children of this process, and the kernel reaps them
   return Server().run();
 }
 

@@ -26,7 +26,7 @@ namespace links {
 namespace {
 
 constexpr char kInterface[] = "eth0",
-               kBackboneInterface[] = "eth1";  // WebRTC takes a name like tun0 for a VPN and avoids it
+               kBackboneInterface[] = "eth1";  // WebRTC avoids names like tun0, because they look like a VPN
 constexpr uint32_t kBackboneMtu = 1500;
 constexpr int kInterfaceQueuePackets = 20'000;
 
@@ -96,7 +96,7 @@ void configureInterface(int socketFd, const char* name, uint32_t mtu) {
   request = requestFor(name);
   request.ifr_qlen = kInterfaceQueuePackets;
   ioctl(socketFd, SIOCSIFTXQLEN,
-        &request);  // in a user namespace it stays at 500; what it drops is counted (interfaceDrops)
+        &request);  // in a user namespace it stays at 500; interfaceDrops counts its drops
   bringUp(socketFd, name);
 }
 
@@ -116,8 +116,8 @@ void append(Bytes& message, unsigned short type, const void* data, size_t bytes)
   if (bytes > 0) std::memcpy(&message[at + RTA_LENGTH(0)], data, bytes);
 }
 
-/** To `destination`, or the default route. Congestion control is the route's: a namespace's own sysctl refuses what the
- * machine restricts. */
+/** Adds a route to `destination`, or the default route. The route sets the congestion control, because a namespace's
+ * sysctl refuses algorithms that the machine restricts. */
 void addRoute(const char* interface, std::optional<uint32_t> destination, const NetworkHostOptions& options) {
   Descriptor netlink(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
   if (netlink.get() < 0) failWithErrno("cannot open a netlink socket");
@@ -246,7 +246,7 @@ uint64_t interfaceDrops(int statisticsFd) {
     if (colon == std::string::npos ||
         (line.find(kInterface) == std::string::npos && line.find(kBackboneInterface) == std::string::npos))
       continue;
-    // Eight columns received, then sent: bytes, packets, errors, drops.
+    // Eight columns for received packets come first. Then for sent packets: bytes, packets, errors, drops.
     std::istringstream columns(line.substr(colon + 1));
     uint64_t value = 0;
     for (int column = 0; column < 12; column++) columns >> value;

@@ -1,5 +1,5 @@
-// What the emulator asks of Linux: namespaces, TUN interfaces, routes, clocks. Every call that fails throws a Failure
-// whose text is one sentence for a person.
+// The emulator's use of Linux: namespaces, TUN interfaces, routes, clocks. Every failed call throws a Failure, whose
+// text is one sentence for a person.
 #pragma once
 #include <cstdint>
 #include <stdexcept>
@@ -14,29 +14,29 @@ struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/** Failure "WHAT: strerror(errno)". */
+/** Throws Failure with the text "WHAT: strerror(errno)". */
 [[noreturn]] void failWithErrno(const std::string& what);
 
 /** CLOCK_MONOTONIC. */
 Nanoseconds clockNow();
 
-/** The kernel kills this process when its parent ends, however it ends. */
+/** Makes the kernel kill this process when its parent ends. */
 void dieWithParent();
 
 /**
- * Leaves for new mount, PID and network namespaces, and a user namespace when root's rights are missing; true when one
- * was needed. The caller then forks: its child is the first process of the PID namespace, and all in it die with that
- * child.
+ * Enters new mount, PID and network namespaces, and a new user namespace if the rights of root are missing. Returns
+ * true if one was needed. The caller then forks. Its child is the first process of the PID namespace, and all processes
+ * in it die with that child.
  */
 bool unshareNamespaces();
 
-/** Of the first process: own /proc, an empty /dev/shm, and /etc/hosts with `lines` added. */
+/** Gives the first process its own /proc, an empty /dev/shm, and /etc/hosts with `hostsLines` added. */
 void mountPrivate(const std::string& hostsLines);
 
 struct NetworkHost {
   int namespaceFd;   // keeps the namespace alive
   int tunFd;         // non-blocking, one packet a read or write
-  int backboneFd;    // likewise, each packet with its offload header before it; -1 without a backbone
+  int backboneFd;    // like tunFd, with an offload header before each packet; -1 without a backbone
   int statisticsFd;  // /proc/net/dev of that namespace
 };
 
@@ -46,19 +46,20 @@ struct NetworkHostOptions {
   uint32_t mtu;
   std::string congestion;  // empty: the kernel's default
   bool slowStartAfterIdle;
-  std::vector<uint32_t> backbone;  // addresses of the servers that it reaches over the backbone
+  std::vector<uint32_t> backbone;  // addresses of the other servers on the backbone
 };
 
 /**
- * Makes a network namespace with loopback, eth0, a TUN interface with a default route, and where it is on the backbone
- * eth1, one with segmentation offload and routes to the other servers. The calling process stays in it.
+ * Makes a network namespace with loopback and eth0, a TUN interface with a default route. A host on the backbone also
+ * gets eth1, a TUN interface with segmentation offload and routes to the other servers. The calling process stays in
+ * the namespace.
  */
 NetworkHost createNetworkHost(const NetworkHostOptions& options);
 
-/** Packets that the host sent while an interface's own queue was full: they never reached the emulator. */
+/** Packets that the host sent while an interface's queue was full. They never reached the emulator. */
 uint64_t interfaceDrops(int statisticsFd);
 
-/** First-in-first-out real-time priority, above that of whoever started the process; false when the kernel refuses. */
+/** Takes first-in-first-out real-time priority above that of the starting program. Returns false if refused. */
 bool takeRealTimePriority();
 
 }  // namespace links

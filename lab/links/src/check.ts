@@ -1,6 +1,6 @@
 /**
- * `npm run links -- --check`: how exact the emulator is, measured by programs at the ends of a link
- * (lab/links/core/probe.cc) that ask the emulator nothing. Exit status 1 when a figure misses its limit.
+ * `npm run links -- --check`: measures how exact the emulator is. Programs at the ends of a link measure it
+ * (lab/links/core/probe.cc) and ask the emulator nothing. Exit status 1 if a figure misses its limit.
  */
 import { writeFileSync } from "node:fs";
 import path from "node:path";
@@ -9,7 +9,7 @@ import { startLinks } from "./links";
 import type { Links } from "./links";
 import type { LinkChangeInput } from "./scenario";
 
-export interface CheckRow {
+interface CheckRow {
   what: string;
   setting: string;
   got: string;
@@ -20,7 +20,7 @@ export interface CheckRow {
 interface UdpTrial {
   count: number;
   ipBytes: number;
-  /** 0: as fast as the socket takes them. */
+  /** 0: as fast as the socket takes packets. */
   perSec: number;
 }
 
@@ -32,10 +32,10 @@ interface Received {
   delayMs: Record<"p0" | "p1" | "p5" | "p25" | "p50" | "p75" | "p95" | "p99" | "p100" | "mean" | "sd", number>;
 }
 
-/** One for each trial: what is still on its way from the one before reaches nobody. */
+/** Each trial has its own port, so that late packets of the previous trial reach nobody. */
 let port = 5_000;
 const QUIET_MS = "3000";
-/** The link of the trials, as it is when a trial says nothing: nothing is scarce. */
+/** The link of a trial that sets nothing: no limits. */
 const CLEAN: LinkChangeInput = {
   rate: "unlimited",
   delay: 0,
@@ -45,7 +45,7 @@ const CLEAN: LinkChangeInput = {
   loss: 0,
 };
 
-/** Starts a receiver on the client, then a sender on the origin; resolves with the last line of each. */
+/** Starts a receiver on the client and then a sender on the origin. Resolves with the result of each. */
 async function probe<Sent, Got>(
   links: Links,
   receive: readonly string[],
@@ -117,7 +117,7 @@ async function checkRate(links: Links, bytesPerSec: number, seconds: number): Pr
     { rate: bytesPerSec, queue: "400 ms" },
     { count: Math.round(perSec * seconds), ipBytes, perSec },
   );
-  // The first packet's arrival starts the clock: its bytes are not in it.
+  // The clock starts when the first packet arrives, so its bytes do not count.
   const rate = (got - ipBytes) / took;
   return {
     what: "rate",
@@ -135,11 +135,13 @@ async function checkLoss(links: Links, loss: number, count: number): Promise<Che
   const share = 1 - packets / count;
   const overflow = after.hosts["origin"]!.interfaceDrops - before.hosts["origin"]!.interfaceDrops;
   const cpu = (after.cpuSec - before.cpuSec) / ((after.nowNs - before.nowNs) / 1e9);
+  const chance = percent(Math.sqrt((1 - loss) / (loss * count)));
+  const machine = overflow > 0 ? `; ${overflow} packets the machine itself dropped` : "";
   const rows: CheckRow[] = [
     {
       what: "random loss",
       setting: `${percent(loss)}, ${thousands(count)} packets at 50,000 a second`,
-      got: `${percent(share)}, ${percent(share / loss - 1)} off; chance alone: ${percent(Math.sqrt((1 - loss) / (loss * count)))} (one sigma)${overflow > 0 ? `; ${overflow} packets the machine itself dropped` : ""}`,
+      got: `${percent(share)}, ${percent(share / loss - 1)} off; chance alone: ${chance} (one sigma)${machine}`,
       limit: "within 2 % of itself",
       within: Math.abs(share / loss - 1) <= 0.02,
     },
@@ -167,7 +169,7 @@ async function checkBursts(links: Links, count: number): Promise<CheckRow> {
     what: "burst loss",
     setting: `Gilbert-Elliott, 0.5 % into and 20 % out of bad, ${thousands(count)} packets`,
     got: `${percent(share)} (wanted ${percent(mean)}) in runs of ${run.toFixed(2)} (wanted 5)`,
-    limit: "runs within 5 %, loss within 10 % (bursts: few of them)",
+    limit: "runs within 5 %, loss within 10 % (bursts are few)",
     within: Math.abs(run / 5 - 1) <= 0.05 && Math.abs(share / mean - 1) <= 0.1,
   };
 }
@@ -186,7 +188,9 @@ async function checkJitter(links: Links, distribution: "uniform" | "normal"): Pr
   return {
     what: "jitter",
     setting: `50 ms, ${distribution} 10 ms, ${thousands(packets)} packets`,
-    got: `standard deviation ${ms(seen.sd)} (wanted ${ms(wanted.sd)}), 5 % under ${ms(seen.p5)} (${ms(wanted.p5)}), 95 % under ${ms(seen.p95)} (${ms(wanted.p95)})`,
+    got:
+      `standard deviation ${ms(seen.sd)} (wanted ${ms(wanted.sd)}), 5 % under ${ms(seen.p5)} (${ms(wanted.p5)}), ` +
+      `95 % under ${ms(seen.p95)} (${ms(wanted.p95)})`,
     limit: "each within 1 ms",
     within: close(seen.sd, wanted.sd) && close(seen.p5, wanted.p5) && close(seen.p95, wanted.p95),
   };
@@ -203,7 +207,7 @@ async function checkQueue(links: Links): Promise<CheckRow> {
     what: "queue",
     setting: "100 ms at 896,000 B/s, a burst of 400 packets of 1,400 bytes",
     got: `${packets} passed, the last after ${ms(delayMs.p100)}`,
-    limit: `${holds} passed, 2 more at most for those sent meanwhile; 100 ms +- 1 ms`,
+    limit: `${holds} passed, or at most 2 more that left meanwhile; 100 ms +- 1 ms`,
     within: packets >= holds && packets <= holds + 2 && Math.abs(delayMs.p100 - 100) <= 1,
   };
 }
@@ -261,7 +265,8 @@ export async function runCheck(args: string[], here: string): Promise<number> {
     const { lateUs, realTime } = await links.stats();
     const late = `${lateUs.p50} us (median), ${lateUs.p99} us (99 %), ${lateUs.max} us (highest)`;
     console.log(
-      `packets handed over ${late} late; ${realTime ? "real-time priority" : "ordinary priority: load on this machine makes packets late"}`,
+      `packets handed over ${late} late; ` +
+        (realTime ? "real-time priority" : "ordinary priority: load on this machine makes packets late"),
     );
     if (values.json) writeFileSync(path.resolve(here, values.json), `${JSON.stringify(rows, null, 1)}\n`);
     return rows.every(({ within }) => within) ? 0 : 1;

@@ -1,6 +1,6 @@
 /**
- * The emulator process `links-core serve`: builds and starts it, speaks its line protocol (lab/links/core/serve.cc).
- * Knows nothing of scenarios.
+ * The emulator process `links-core serve`: builds it, starts it and speaks its line protocol (lab/links/core/serve.cc).
+ * It knows no scenarios.
  */
 import { execFile, spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
@@ -11,12 +11,12 @@ import { promisify } from "node:util";
 const BUILD_SCRIPT = path.resolve(__dirname, "../build.mjs");
 const END_MS_MAX = 5_000;
 
-/** Something that this machine lacks, or that the emulator refuses; the message is for a person. */
+/** This machine lacks something, or the emulator refuses something. The message is for a person. */
 export class LinksError extends Error {
   override name = "LinksError";
 }
 
-/** Path of the built program; rejects with the sentence that says what is missing. */
+/** Resolves with the path of the built program. Rejects with a sentence that names what is missing. */
 export async function buildCore(): Promise<string> {
   try {
     return (await promisify(execFile)(process.execPath, [BUILD_SCRIPT])).stdout.trim();
@@ -26,7 +26,7 @@ export async function buildCore(): Promise<string> {
 }
 
 export class Core {
-  /** Process whose /proc/PID/ns and /proc/PID/fd lead into the namespaces. */
+  /** The process whose /proc/PID/ns and /proc/PID/fd lead into the namespaces. */
   pid = 0;
   readonly ended: Promise<void>;
   readonly #waiting: { resolve: (answer: Record<string, unknown>) => void; reject: (error: Error) => void }[] = [];
@@ -52,14 +52,14 @@ export class Core {
 
   static async start(): Promise<Core> {
     const program = await buildCore();
-    // In a session of its own: a terminal's Ctrl-C is for the command, not for the network under it.
+    // It has its own process session, so that Ctrl-C in a terminal ends the command and not the network under it.
     const core = new Core(program, spawn(program, ["serve"], { stdio: ["pipe", "pipe", "pipe"], detached: true }));
     const first = new Promise<Record<string, unknown>>((resolve, reject) => core.#waiting.push({ resolve, reject }));
     core.pid = (await first)["pid"] as number;
     return core;
   }
 
-  /** The answer to one line; rejects with LinksError when it is refused or the emulator has ended. */
+  /** Resolves with the answer to one line. Rejects with LinksError if it is refused or the emulator has ended. */
   ask(line: string): Promise<Record<string, unknown>> {
     if (this.#gone) return Promise.reject(this.#endError());
     return new Promise((resolve, reject) => {
@@ -68,12 +68,12 @@ export class Core {
     });
   }
 
-  /** Words that run what follows them in the host whose network namespace is `descriptor`. */
+  /** Words to put before a command to run it in the host whose network namespace is `descriptor`. */
   enterWords(descriptor: number): string[] {
     return [this.program, "enter", String(this.pid), String(descriptor)];
   }
 
-  /** Ends the emulator and with it every process in its namespaces. */
+  /** Ends the emulator and every process in its namespaces. */
   async end(): Promise<void> {
     this.#child.stdin!.end();
     const timer = setTimeout(() => this.#child.kill("SIGKILL"), END_MS_MAX);

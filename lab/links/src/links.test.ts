@@ -1,6 +1,4 @@
-/**
- * On real network namespaces: as root, or with user namespaces; it fails with the sentence that says what is missing.
- */
+/** These tests use real network namespaces. They need root or user namespaces, and name what is missing. */
 import { execFile, spawn } from "node:child_process";
 import { readlinkSync } from "node:fs";
 import path from "node:path";
@@ -26,7 +24,7 @@ async function output(host: string, command: readonly string[]): Promise<{ code:
   return { code, text };
 }
 
-/** Sends `count` packets of 1,000 bytes from origin to client; what the client's own counter says. */
+/** Sends `count` packets of 1,000 bytes from origin to client. Returns the client's own counters. */
 async function sendPackets(
   count: number,
   perSec: number,
@@ -55,7 +53,7 @@ async function sendPackets(
   return JSON.parse(text.trim().split("\n")[1]!);
 }
 
-/** Fills a TCP connection from origin to `host` for so long; what its sender says. */
+/** Fills a TCP connection from origin to `host` for `seconds`. Returns the sender's report. */
 async function sendStream(host: string, seconds: number): Promise<unknown> {
   const program = links!.words("client")[0]!;
   const receiver = links!.run(host, [program, "probe", "tcp-receive", "5001"], {
@@ -75,12 +73,12 @@ async function sendStream(host: string, seconds: number): Promise<unknown> {
   return JSON.parse(text);
 }
 
-test("emulator: the model's own checks pass (rate, queue, loss, jitter, MTU, in its own time)", async () => {
+test("emulator: the model's own checks pass (rate, queue, loss, jitter, MTU)", async () => {
   const { stdout } = await promisify(execFile)(await buildCore(), ["selftest"]);
   expect(stdout).toMatch(/^\d+ passed, 0 failed\n$/);
 });
 
-test("links: what the emulator counts as lost is what the receiver misses, nothing comes early, and every byte is accounted for", async () => {
+test("links: the receiver misses exactly the packets that the emulator counts as lost", async () => {
   links = await startLinks({
     seed: 5,
     hosts: { client: null, origin: { link: { delay: "20 ms", up: { loss: "1 %" } } } },
@@ -91,7 +89,7 @@ test("links: what the emulator counts as lost is what the receiver misses, nothi
   expect(up.dropLoss).toBeGreaterThan(0);
   expect(up).toMatchObject({ dropQueue: 0, dropCut: 0, dropMtu: 0 });
   expect(up.inPackets).toBe(up.outPackets + up.dropLoss);
-  // The sender ends with up to 20 short packets that say so and are not counted by the receiver.
+  // The sender ends with up to 20 short packets that the receiver does not count.
   expect(up.inPackets).toBeGreaterThan(3_000);
   expect(up.inPackets).toBeLessThanOrEqual(3_020);
   expect(3_000 - packets).toBeGreaterThan(0);
@@ -101,7 +99,7 @@ test("links: what the emulator counts as lost is what the receiver misses, nothi
   expect(delayMs.p0).toBeGreaterThanOrEqual(20);
 });
 
-test("links: a host that is cut off is unreachable, counted as cut, and reachable when it is back", async () => {
+test("links: a host that is cut off is unreachable until the cut ends", async () => {
   links = await startLinks({ hosts: { client: null, origin: null } });
   const program = links.words("client")[0]!;
   await links.set("origin", { cut: true });
@@ -113,7 +111,7 @@ test("links: a host that is cut off is unreachable, counted as cut, and reachabl
   expect((await sendPackets(50, 1_000)).packets).toBe(50);
 });
 
-test("links: a command gets its exit status, the hosts' names and addresses, and the congestion control of its host", async () => {
+test("links: a command gets the hosts' names, its host's congestion control, and its own exit status", async () => {
   links = await startLinks({
     hosts: { client: null, origin: { tcp: { congestion: "reno", slowStartAfterIdle: false }, link: { mtu: 1_200 } } },
   });
@@ -125,7 +123,7 @@ test("links: a command gets its exit status, the hosts' names and addresses, and
   expect(sent).toMatchObject({ congestion: "reno", mss: 1_148 });
 });
 
-test("links: servers reach each other past their links, a stream in pieces as large as a network card takes them", async () => {
+test("links: servers reach each other past their links, in pieces as large as a network card takes", async () => {
   links = await startLinks({
     backbone: { delay: 1 },
     hosts: { client: null, origin: { tcp: { congestion: "reno" }, link: { mtu: 1_200 } }, proxy1: null },
@@ -138,7 +136,7 @@ test("links: servers reach each other past their links, a stream in pieces as la
   expect(backbone.outBytes / backbone.outPackets).toBeGreaterThan(3_000);
 });
 
-test("links: a congestion control that the kernel lacks is refused with those it has", async () => {
+test("links: an unknown congestion control is refused with a list of the kernel's own", async () => {
   const starting = startLinks({ hosts: { client: { tcp: { congestion: "none_such" } } } });
   await expect(starting).rejects.toThrow(LinksError);
   await expect(starting).rejects.toThrow(
@@ -146,7 +144,7 @@ test("links: a congestion control that the kernel lacks is refused with those it
   );
 });
 
-/** PIDs of processes in the PID namespace `inode`, as seen from here. */
+/** PIDs of the processes in the PID namespace `inode`, as this process sees them. */
 async function processesIn(inode: string): Promise<string[]> {
   const { stdout } = await promisify(execFile)("ps", ["-e", "-o", "pid="]);
   return stdout
@@ -163,7 +161,7 @@ function namespaceOf(pid: string): string | undefined {
   }
 }
 
-/** Polls: the kernel takes a moment to end what it was told to end. */
+/** Polls, because the kernel takes a moment to end processes. */
 async function untilNoneIn(inode: string): Promise<void> {
   while ((await processesIn(inode)).length > 0) await new Promise((resolve) => setTimeout(resolve, 50));
 }
@@ -171,7 +169,7 @@ async function untilNoneIn(inode: string): Promise<void> {
 const DAEMON =
   "setsid sh -c 'trap \"\" TERM HUP INT; while true; do sleep 1; done' >/dev/null 2>&1 & readlink /proc/self/ns/pid";
 
-test("links: closing ends every process in the hosts, one that left its session and ignores signals as well", async () => {
+test("links: closing ends every process in the hosts, even one that ignores signals", async () => {
   links = await startLinks({ hosts: { client: null } });
   const inode = (await output("client", ["sh", "-c", DAEMON])).text.trim();
   expect((await processesIn(inode)).length).toBeGreaterThan(1);
@@ -179,7 +177,7 @@ test("links: closing ends every process in the hosts, one that left its session 
   await untilNoneIn(inode);
 });
 
-test("links: SIGKILL of the program that started them leaves no process and so no namespace", async () => {
+test("links: no process is left after SIGKILL of the program that started them", async () => {
   const script = `
     const { spawn } = require("node:child_process");
     const core = spawn(process.argv[1], ["serve"], { stdio: ["pipe", "pipe", "inherit"] });
@@ -188,7 +186,9 @@ test("links: SIGKILL of the program that started them leaves no process and so n
       lines.push(JSON.parse(line));
       if (lines.length < 3) return;
       const [{ pid }, , { hosts }] = lines;
-      spawn(process.argv[1], ["enter", String(pid), String(hosts.client), "sh", "-c", ${JSON.stringify(DAEMON)}], { stdio: ["ignore", "inherit", "inherit"] });
+      const command = ["sh", "-c", ${JSON.stringify(DAEMON)}];
+      const stdio = ["ignore", "inherit", "inherit"];
+      spawn(process.argv[1], ["enter", String(pid), String(hosts.client), ...command], { stdio });
     });
     core.stdin.write("host client 10.99.0.1 1500 0 - 1\\nup\\n");`;
   const parent = spawn(process.execPath, ["-e", script, await buildCore()], { stdio: ["ignore", "pipe", "inherit"] });
@@ -202,7 +202,7 @@ test("links: SIGKILL of the program that started them leaves no process and so n
   await untilNoneIn(inode);
 });
 
-test("links: the command line passes an exit status on and names what is wrong with a scenario", async () => {
+test("links: the command line names a scenario file that cannot be read", async () => {
   const main = path.resolve(__dirname, "../dist/main.js");
   const refused = await promisify(execFile)(process.execPath, [main, "/no/such.yaml", "--", "true"]).catch(
     (error: { code: number; stderr: string }) => error,

@@ -1,7 +1,7 @@
 /**
- * `npm run links -- SCENARIO.yaml -- COMMAND ...`: brings the hosts up, runs COMMAND on the client, takes everything
- * down. The exit status is COMMAND's; 2 for a wrong command line or scenario, 1 when something is missing on this
- * machine.
+ * `npm run links -- SCENARIO.yaml -- COMMAND ...`: brings the hosts up, runs COMMAND on the client and takes everything
+ * down. The exit status is that of COMMAND, 2 for a wrong command line or scenario, or 1 if this machine lacks
+ * something.
  */
 import { readFileSync } from "node:fs";
 import path from "node:path";
@@ -13,13 +13,15 @@ import { startLinks } from "./links";
 import type { Links } from "./links";
 import { parseScenarioText, ScenarioError } from "./scenario";
 
-const USAGE = `usage: npm run links -- SCENARIO.yaml [--logs FOLDER] [--stats] -- COMMAND ...   runs COMMAND on the client
-       npm run links -- SCENARIO.yaml [--logs FOLDER] [--stats] --shell         a shell on the client
+const USAGE = `usage:
+       npm run links -- SCENARIO.yaml [--logs FOLDER] [--stats] -- COMMAND ...   runs COMMAND on the client
+       npm run links -- SCENARIO.yaml [--logs FOLDER] [--stats] --shell          opens a shell on the client
        npm run links -- --check [--quick] [--json FILE]                          measures the emulator's accuracy
 
-COMMAND finds ORIGIN_URL, ORIGO_URL and PROXY_URLS in its environment when the scenario has services, and HOST_CLIENT,
-HOST_PROXY1 ... always; the hosts' names are in /etc/hosts. --stats prints every link's counters as JSON on standard error
-at the end; --logs keeps what the services print. Scenarios: lab/links/scenarios; their format: docs/use/researcher.md.`;
+COMMAND always finds HOST_CLIENT, HOST_PROXY1 and so on in its environment. It also finds ORIGIN_URL, ORIGO_URL and
+PROXY_URLS if the scenario has services. The hosts' names are in /etc/hosts. --stats prints the counters of all links as
+JSON on standard error at the end. --logs keeps the output of the services. Scenarios are in lab/links/scenarios, and
+docs/use/researcher.md describes their format.`;
 
 interface Request {
   file: string;
@@ -48,7 +50,7 @@ function parseRequest(args: readonly string[]): Request | undefined {
   return request.file !== "" && request.command.length > 0 ? request : undefined;
 }
 
-/** npm runs scripts in the repository's root; paths are relative to where the person is. */
+/** Paths are relative to the person's folder. npm itself runs scripts in the repository's root. */
 const here = process.env["INIT_CWD"] ?? process.cwd();
 
 async function runRequest(request: Request): Promise<number> {
@@ -80,7 +82,7 @@ async function runCommand(links: Links, command: readonly string[]): Promise<num
   }
 }
 
-/** SIGINT of a terminal reaches the command by itself; every other signal is ours to pass on. */
+/** A terminal sends SIGINT to the command itself. This process passes every other signal on. */
 function passSignals(child: ChildProcess): () => void {
   const handlers = (["SIGINT", "SIGTERM", "SIGHUP"] as const).map((signal) => {
     const handler = (): void => void (signal === "SIGINT" && process.stdin.isTTY ? undefined : child.kill(signal));

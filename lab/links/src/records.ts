@@ -1,4 +1,4 @@
-/** Reads the records that Origo holds on its host of emulated links. */
+/** Reads the records that Origo holds in its host of emulated links. */
 import type { DownloadRecord } from "@tributary/contract/schema";
 import type { Links } from "./links";
 
@@ -9,7 +9,7 @@ const READ_RECORDS = `(async () => {
   process.stdout.write(await answer.text());
 })();`;
 
-/** The latest records of the Origo on `links`. The scenario must have services. */
+/** Up to 500 of the latest records. The scenario must have services. */
 export async function recordsOnLinks(links: Links): Promise<DownloadRecord[]> {
   const child = links.run(
     "origo",

@@ -17,7 +17,7 @@ function faultsOf(work: () => unknown): readonly string[] {
 
 const hostOf = (scenario: Scenario, name: string) => scenario.hosts.find((host) => host.name === name)!;
 
-test("scenario: fields of a link hold both ways, those of up and down for theirs; a queue in ms is counted at the rate", () => {
+test("scenario: a link's fields hold in both directions, and a queue in ms becomes bytes at the rate", () => {
   const { hosts } = parseScenarioText(
     "hosts: { client: , proxy: { count: 2, link: { delay: 25 ms, up: { rate: 896 KB/s, queue: 50 ms, loss: 2 % } } } }",
     "a.yaml",
@@ -36,7 +36,7 @@ test("scenario: fields of a link hold both ways, those of up and down for theirs
   expect(hosts[1]!.down).toMatchObject({ rateBytesPerSec: 0, delayMs: 25, loss: { good: 0 } });
 });
 
-test("scenario: a rate without a queue gets one of 100 ms", () => {
+test("scenario: a rate without a queue gets a queue of 100 ms", () => {
   expect(
     hostOf(parseScenario({ hosts: { client: { link: { down: { rate: "10 Mbit/s" } } } } }), "client").down.queueBytes,
   ).toBe(125_000);
@@ -90,16 +90,16 @@ test.each([
   ],
   [{}, /^hosts: got nothing/],
   [null, /^scenario: got null/],
-])("scenario: %j is refused with place, value and limit", (value, fault) => {
+])("scenario: %j is refused with its place, value and limit", (value, fault) => {
   expect(faultsOf(() => parseScenario(value))).toEqual([expect.stringMatching(fault)]);
 });
 
-test("scenario: just inside the limits is accepted (mtu 576, 64 hosts, loss 100 %)", () => {
+test("scenario: values just inside the limits are accepted (mtu 576, 64 hosts, loss 100 %)", () => {
   const scenario = parseScenario({ hosts: { client: { link: { mtu: 576, loss: "100 %" } }, proxy: { count: 63 } } });
   expect(scenario.hosts).toHaveLength(64);
 });
 
-test("scenario: every fault is named, with the file", () => {
+test("scenario: the error names every fault and the file", () => {
   const faults = faultsOf(() => parseScenarioText("seed: -1\nservices: perhaps\nhosts: { client: }", "b.yaml"));
   expect(faults).toEqual([
     expect.stringMatching(/^b\.yaml: seed: got -1/),
@@ -110,7 +110,7 @@ test("scenario: every fault is named, with the file", () => {
   ]);
 });
 
-test("change: a share is one of the scenario's rate, and the queue keeps its bytes", () => {
+test("change: a share refers to the scenario's rate, and the queue keeps its bytes", () => {
   const { up } = hostOf(parseScenario({ hosts: { client: { link: { rate: "1 MB/s" } } } }), "client");
   const slow = changedPipe(up, parseChange({ up: { rate: "10 %" } }), "up", up.rateBytesPerSec);
   expect(slow).toMatchObject({ rateBytesPerSec: 100_000, queueBytes: 100_000 });

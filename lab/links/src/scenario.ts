@@ -1,17 +1,17 @@
 /**
- * A scenario: hosts, the link of each to a common core, and what changes over time. Text or object in, values in base
- * units out; everything that is wrong with it is named in one ScenarioError. The format: docs/use/researcher.md. Pure.
+ * A scenario: hosts, the link of each host to a common core, and changes over time. It reads text or an object and
+ * returns values in base units. One ScenarioError names all faults. The format: docs/use/researcher.md. Pure.
  */
 import { parse as parseYaml } from "yaml";
 import { z } from "zod";
 import { parseQuantity, RATE, SHARE, SIZE, TIME } from "./units";
 import type { Quantity } from "./units";
 
-export const HOSTS_MAX = 64;
+const HOSTS_MAX = 64;
 const QUEUE_MS_DEFAULT = 100;
 const MTU = { min: 576, max: 9_000, default: 1_500 };
 
-/** One line for each fault: where, what was got, what is wanted. */
+/** One line for each fault: the place, the value, and what is wanted instead. */
 export class ScenarioError extends Error {
   constructor(readonly faults: readonly string[]) {
     super(faults.join("\n"));
@@ -21,7 +21,9 @@ export class ScenarioError extends Error {
 
 export type Direction = "up" | "down";
 
-/** Gilbert-Elliott: one step a packet between a good and a bad state, each with its loss. Random loss: enterBad 0. */
+/**
+ * Gilbert-Elliott: each packet is one step between a good and a bad state with its own loss. Random loss: enterBad 0.
+ */
 export interface Loss {
   good: number;
   bad: number;
@@ -31,7 +33,7 @@ export interface Loss {
 
 /** One direction of a link, in base units. */
 export interface PipeSpec {
-  /** Of IP packets; 0 = not limited, and then there is no queue. */
+  /** Counts whole IP packets. 0: unlimited, and without a queue. */
   rateBytesPerSec: number;
   queueBytes: number;
   delayMs: number;
@@ -48,12 +50,12 @@ export interface HostSpec {
   /** Servers reach each other over the backbone when the scenario has one. */
   server: boolean;
   mtu: number;
-  /** Does the core answer packets over the MTU with ICMP? */
+  /** True when the core answers packets over the MTU with ICMP. */
   icmp: boolean;
   up: PipeSpec;
   down: PipeSpec;
   backbone: PipeSpec;
-  /** Name of the kernel's algorithm; null = the kernel's default. */
+  /** Name of the kernel's algorithm; null: the kernel's default. */
   congestion: string | null;
   slowStartAfterIdle: boolean;
 }
@@ -74,7 +76,7 @@ function quantity(kind: Quantity) {
   });
 }
 
-/** A rate, "unlimited", or a percentage of what the scenario says. */
+/** A rate, "unlimited", or in a change a share of the scenario's rate. */
 const rate = z.custom<string | number>().transform((value, context): { bytesPerSec: number } | { share: number } => {
   if (value === "unlimited") return { bytesPerSec: 0 };
   const bytesPerSec = parseQuantity(RATE, value);
@@ -174,9 +176,9 @@ const document = z
   .strict();
 
 type PipeFields = z.output<typeof pipe>;
-/** What a change may say; fields outside `up` and `down` hold for both. */
+/** A change of a link. Fields outside `up` and `down` hold for both directions. */
 export type LinkChange = z.output<typeof change>;
-/** The same as a person or a bench writes it. */
+/** A change as a person or a bench writes it. */
 export type LinkChangeInput = z.input<typeof change>;
 export type ScenarioInput = z.input<typeof document>;
 
@@ -228,8 +230,8 @@ export function parseChange(value: LinkChangeInput): LinkChange {
 }
 
 /**
- * `current` with `change` applied to its `direction`. A share is one of `scenarioRate` (bytes per second). Throws
- * ScenarioError.
+ * Applies the part of `change` for `direction` to `current`. A rate that is a share refers to `scenarioRate` (bytes per
+ * second). Throws ScenarioError.
  */
 export function changedPipe(
   current: PipeSpec,
@@ -263,9 +265,7 @@ function applyFields(current: PipeSpec, fields: PipeFields, scenarioRate: number
   };
 }
 
-/**
- * A queue has bytes: a time is counted at the rate that stands when it is said, and a later rate leaves it as it is.
- */
+/** The queue in bytes. A queue in ms is converted at the present rate; a later rate does not change its bytes. */
 function queueBytesOf(said: z.output<typeof queue> | undefined, rateBytesPerSec: number, currentBytes: number): number {
   if (said && "bytes" in said) return said.bytes;
   if (said) return Math.round((said.ms / 1000) * rateBytesPerSec);
@@ -296,7 +296,7 @@ function hostsOf(described: z.output<typeof document>["hosts"], backbone: PipeFi
   return hosts;
 }
 
-/** Faults of `work` with the place in front. */
+/** Runs `work` and puts the place before its faults. */
 function named<T>(place: string, work: () => T): T {
   try {
     return work();
@@ -305,7 +305,7 @@ function named<T>(place: string, work: () => T): T {
   }
 }
 
-/** What no single field can be blamed for. */
+/** Faults that concern more than one field. */
 function faultsBetween(
   hosts: readonly HostSpec[],
   services: boolean,
@@ -340,7 +340,7 @@ function changeFaults(target: HostSpec, said: LinkChange): readonly string[] {
   }
 }
 
-/** Does the change say anything about this direction? */
+/** True when the change sets anything in this direction. */
 export function mentions(said: LinkChange, direction: Direction): boolean {
   const { up, down, ...both } = said;
   return [both, direction === "up" ? up : down].some(

@@ -1,10 +1,9 @@
 /**
- * Quantities as people write them in a scenario: "896 KB/s", "25 ms", "2 %", "64 KB". Pure.
- * Numbers are taken as they are: bytes per second, milliseconds, a share from 0 to 1, bytes. Decimal units: 1 KB is
- * 1,000 bytes.
+ * Quantities as people write them in a scenario: "896 KB/s", "25 ms", "2 %", "64 KB". A plain number is in the base
+ * unit: bytes per second, milliseconds, a share from 0 to 1, or bytes. Units are decimal: 1 KB is 1,000 bytes. Pure.
  */
 export interface Quantity {
-  /** How a person says what is allowed. */
+  /** The allowed values, for an error message. */
   readonly wanted: string;
   readonly units: Readonly<Record<string, number>>;
   readonly min: number;
@@ -50,7 +49,7 @@ export const SIZE: Quantity = {
   max: 1e9,
 };
 
-/** The value in base units; undefined when it is something else or out of its bounds. */
+/** The value in the base unit; undefined if it is not such a quantity or is out of bounds. */
 export function parseQuantity(quantity: Quantity, value: unknown): number | undefined {
   const number = typeof value === "number" ? value : typeof value === "string" ? valueOf(quantity, value) : undefined;
   return number !== undefined && number >= quantity.min && number <= quantity.max ? number : undefined;
@@ -59,6 +58,6 @@ export function parseQuantity(quantity: Quantity, value: unknown): number | unde
 function valueOf({ units }: Quantity, text: string): number | undefined {
   const match = /^\s*(\d+(?:\.\d+)?)\s*([A-Za-z/%]+)\s*$/.exec(text);
   const factor = match && Object.hasOwn(units, match[2]!) ? units[match[2]!] : undefined;
-  // To 12 digits: 2 % is 0.02, not 0.02 and a rounding error.
+  // Rounded to 12 digits, so that 2 % is exactly 0.02.
   return factor === undefined ? undefined : Number((Number(match![1]) * factor).toPrecision(12));
 }
