@@ -1,9 +1,8 @@
 /** The words of the library as types: what goes into a download and what comes out of it. No code but constants. */
-import type { ByteRange, ResponseHead } from "@tributary/contract";
-import type { DownloadRecord, ListedProxy, TransportName } from "@tributary/contract/schema";
+import type { ByteRange, Mode, ResponseHead, TransportName } from "@tributary/contract";
+import type { DownloadRecord, ListedProxy } from "@tributary/contract/schema";
 
-export const MODES = ["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp", "coded"] as const;
-export type Mode = (typeof MODES)[number];
+export { MODES, type Mode } from "@tributary/contract";
 
 export type Source = "extension" | "cli" | "library";
 

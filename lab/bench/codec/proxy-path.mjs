@@ -9,8 +9,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
 const require = createRequire(import.meta.url);
-const { Sender, xorshift128 } = require("../../../protocol/dist/index.js");
-const { createCoderPool, loadNativeCodec } = require("../../../native-codec/dist/index.js");
+const { Sender, xorshift128 } = require("@tributary/protocol");
+const { createCoderPool, loadNativeCodec } = require("@tributary/native-codec");
 
 const [SYMBOL_COUNT, SYMBOL_BYTES, BATCH, SYMBOLS, ROUNDS] = [64, 1100, 16, 320_000, 3];
 const CHUNK_BYTES = 8 * 1024 * 1024;

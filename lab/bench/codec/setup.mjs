@@ -9,7 +9,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import webpack from "webpack";
-import { COMPILER, compile, compileAll, CORE_SOURCES } from "../../../native-codec/toolchain.mjs";
+import { COMPILER, compile, compileAll, CORE_SOURCES } from "@tributary/native-codec/toolchain.mjs";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const root = path.resolve(here, "../../..");

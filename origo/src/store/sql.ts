@@ -55,8 +55,12 @@ function conditionOf(condition: Condition, places: Places, path: string): string
       return `${field.sql} IS NOT NULL`;
     case "contains":
       return `position(${places.add(condition.value.toLowerCase())} IN lower(${textOf(field)})) > 0`;
-    case "in":
-      return `${field.sql} IN (${condition.value.map((value, index) => places.add(valueFor(field, value, `${path}.value[${index}]`))).join(", ")})`;
+    case "in": {
+      const added = condition.value.map((value, index) =>
+        places.add(valueFor(field, value, `${path}.value[${index}]`)),
+      );
+      return `${field.sql} IN (${added.join(", ")})`;
+    }
     case "!=":
       return `${field.sql} IS DISTINCT FROM ${places.add(valueFor(field, condition.value, `${path}.value`))}`;
     default:

@@ -134,8 +134,8 @@ function reportOf({ client, proxies, records }: Measured): string {
   return [
     `${machineText()}. The Node client downloads ${CHUNK_BYTES / 1e6} MB ${DOWNLOADS} times in mode coded, one after ` +
       `another, from ${PROXIES} proxies of ${RATE_BYTES_PER_SEC / 1e6} MB/s each over loopback. V8's profiler ` +
-      "samples all threads of client and proxies, but not those of native libraries: QUIC, its encryption and the system " +
-      "calls of WebTransport.",
+      "samples all threads of client and proxies, but not those of native libraries: QUIC, its encryption and " +
+      "the system calls of WebTransport.",
     timeline(records),
     costs("Client", client),
     costs(`The ${PROXIES} proxies together`, proxies),

@@ -25,14 +25,13 @@ const BATCH = 20;
 const HANG_MS = 30_000;
 
 const protocol = path.dirname(require.resolve("@tributary/protocol/package.json"));
-const CODECS_AND_TRANSPORT = ["native-codec", "native-transport", "wasm-codec"];
+const OTHER_PACKAGES = ["contract", "native-codec", "native-transport", "wasm-codec"];
 
 /** Copies the simulator and the protocol, with the bug in it if one is given. */
 async function makeCopy(folder: string, bug?: PlantedBug): Promise<void> {
   const scope = path.join(folder, "node_modules/@tributary");
   mkdirSync(scope, { recursive: true });
-  for (const name of CODECS_AND_TRANSPORT)
-    symlinkSync(path.dirname(require.resolve(`@tributary/${name}/package.json`)), path.join(scope, name));
+  for (const name of OTHER_PACKAGES) symlinkSync(path.join(path.dirname(protocol), name), path.join(scope, name));
   cpSync(path.join(__dirname, ".."), path.join(folder, "sim"), { recursive: true });
   cpSync(path.join(protocol, "dist"), path.join(scope, "protocol/dist"), { recursive: true });
   cpSync(path.join(protocol, "package.json"), path.join(scope, "protocol/package.json"));
