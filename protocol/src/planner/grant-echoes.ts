@@ -1,6 +1,6 @@
 /**
- * GrantEchoes: which of the grants sent to one proxy it is known to have, and what that tells: how long grants take,
- * how far the proxy has come by then, and how fast it sends. Pure: time arrives as `nowMs`.
+ * GrantEchoes: which of its grants one proxy is known to have. That tells how long grants take, how far the proxy has
+ * come when a grant reaches it, and how fast it sends. Pure: time arrives as `nowMs`.
  * Rule: protocol.md §8.5.
  */
 import { SLACK_MS } from "./round-trip";
@@ -30,7 +30,7 @@ interface SentGrant {
 export class GrantEchoes {
   /** Grants newer than any echoed, by the low byte of their sequence. */
   readonly #sent = new Map<number, SentGrant>();
-  /** When grants were sent, and the first packet that knew of each: there the proxy was when the grant reached it. */
+  /** When grants were sent, and the first packet that knew of each. The grant reached the proxy at that packet. */
   readonly #echoes: { grantSentMs: number; sequence: number }[] = [];
   #grantSequence = 0;
   #echoed = 0;
@@ -79,7 +79,7 @@ export class GrantEchoes {
   /**
    * The first packet that knows of a grant tells how long grants take now, queues included. Returns the round trip and
    * whether the proxy had sent its whole order before the grant reached it; undefined when the echo tells nothing.
-   * A packet that was sent before the newest echo knows of no newer grant: what it echoes is an old low byte.
+   * A packet that was sent before the newest echo knows of no newer grant, so its echo is an old low byte.
    */
   handleEcho(echo: number, sequence: number, nowMs: number): { rttMs: number; wasIdle: boolean } | undefined {
     const known = sequence > this.#echoedAt ? this.#sent.get(echo) : undefined;

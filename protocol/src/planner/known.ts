@@ -1,7 +1,7 @@
 /**
- * What is known of a proxy before a chunk is asked of it, from earlier chunks or from its session, and what the proxy
- * begins with because of that. The knowledge may be wrong: it decides only what goes out before the first grant, and
- * which loss is assumed until enough packets came. Pure. Rules: protocol.md §8.10.
+ * KnownPath holds what earlier chunks or the session tell of a proxy. Beginning holds what the proxy therefore sends
+ * first. The knowledge may be wrong, so it decides only what goes out before the first grant, and which loss is assumed
+ * until enough packets came. Pure. Rules: protocol.md §8.10.
  */
 import { LIMITS } from "../limits";
 import { sharesOf } from "../packet-order";
@@ -33,7 +33,7 @@ const BYTES_PER_SEC_ASSUMED = 1_000_000;
 
 /**
  * The beginning of each proxy. Without known rates the shares are equal. A proxy whose rate is not known counts as the
- * mean of the others. A proxy that is further away than others begins with the generation that these will have come to
+ * mean of the others. A proxy that is further away begins with the generation that the nearer ones will have reached
  * when its first packet arrives.
  */
 export function beginningsOf(

@@ -3,7 +3,7 @@
  * useful those that came were. Estimates only. Pure: time arrives as `nowMs`. Rules: protocol.md §8.6 and §8.9.
  */
 
-/** Loss is measured over about this many packets: longer says too little of now, shorter is mostly chance. */
+/** Loss is measured over about this many packets. More would be too old, and fewer would show mostly chance. */
 const LOSS_PACKETS = 256;
 /** A remembered loss counts as much as this many packets, so that the first real ones soon outweigh it. */
 const REMEMBERED_PACKETS = 16;
@@ -43,7 +43,7 @@ export class PacketLoss {
     return 1 - this.#useless / (this.#judged + USEFUL_PACKETS_ASSUMED);
   }
 
-  /** Nothing is to be expected of this proxy. */
+  /** The proxy sends so few useful packets that nothing is expected of it. */
   get isUseless(): boolean {
     return this.usefulShare < USEFUL_SHARE_MIN;
   }

@@ -1,7 +1,7 @@
 /**
- * Path: what the client knows of one proxy and the way to it: what was ordered from it, what came, and how fast and how
- * reliably. It keeps estimates and decides nothing: the planner orders. Pure: time arrives as `nowMs`.
- * Rules: protocol.md §8.4, §8.6 and §8.9.
+ * Path: what the client knows of one proxy and of the way to it. It knows what was ordered, what came, how fast packets
+ * come and how many get lost. It keeps estimates and decides nothing: the planner orders. Pure: time arrives as
+ * `nowMs`. Rules: protocol.md §8.4, §8.6 and §8.9.
  */
 import type { DataFrame } from "../types";
 import { ArrivalRate } from "./arrival-rate";
@@ -11,7 +11,7 @@ import { PacketLoss } from "./packet-loss";
 import { RoundTrip, SLACK_MS } from "./round-trip";
 import { SlowStart } from "./slow-start";
 
-/** A proxy is left alone while fewer packets have come, and for a shorter time: its rate is a guess. */
+/** A proxy's order stays as it is while it has sent fewer packets than this for a shorter time: its rate is a guess. */
 const YOUNG_PACKETS = 8;
 const YOUNG_MS = 10;
 /** A proxy whose round trip is remembered may answer this much later before nothing is expected of it. */
@@ -19,7 +19,7 @@ const EXPECTED_MS_LATE = 20;
 /** A proxy with packets due that sends none for this long, or for the time of this many packets, has fallen quiet. */
 const QUIET_MS_MIN = 20;
 const QUIET_PACKETS = 6;
-/** The measured rate falls with the silence itself, so a low rate excuses no longer silence than this. */
+/** The measured rate falls with the silence itself, so a low rate excuses a silence of at most this time. */
 const QUIET_MS_MAX = 500;
 /** The time between two requests to a quiet proxy doubles this many times. */
 const QUIET_DOUBLINGS = 2;
@@ -39,19 +39,19 @@ export interface Remembered {
 export class Path {
   /** The generation of each packet by sequence, as ordered or as it came. Its length is what the proxy may send. */
   readonly order: number[];
-  /** The soonest time at which each packet can come, a round trip after it was ordered. 0: it is of the first share. */
+  /** The soonest time at which each packet can come: a round trip after its order, or 0 in the first share. */
   readonly soonestMs: number[] = [];
   /** The grant that ordered each packet. */
   readonly #grantedBy: number[] = [];
   /** One more than the highest sequence received. */
   next = 0;
-  /** The proxy sends nothing any more. */
+  /** The proxy has stopped sending. */
   gone = false;
   /** The first frame has come. */
   heard = false;
   /** The order may have this length. */
   limit = 0;
-  /** The greatest length of the order in any request or grant. No packet with a sequence beyond it was asked for. */
+  /** The greatest length of the order in any request or grant. No packet from this sequence on was asked for. */
   quota: number;
   /** When the proxy was last heard, or asked again after it had fallen quiet. */
   lastArrivalMs: number;
@@ -168,7 +168,7 @@ export class Path {
     return this.#slowStart.packetsAllowed(this.next, this.roundTrip.leastMs, nowMs);
   }
 
-  /** Orders one packet more, which can come at `soonestMs` at the soonest. */
+  /** Orders one packet more. It cannot come before `soonestMs`. */
   orderMore(generationIndex: number, soonestMs = 0): void {
     for (const list of [this.soonestMs, this.#grantedBy]) while (list.length < this.order.length) list.push(0);
     this.soonestMs[this.order.length] = soonestMs;
@@ -176,7 +176,7 @@ export class Path {
     this.order.push(generationIndex);
   }
 
-  /** What a later chunk may be told of this proxy; undefined until both rate and round trip were measured. */
+  /** The memory of this proxy for later chunks; undefined until both rate and round trip were measured. */
   toRemember(packetBytes: number): KnownPath | undefined {
     const { leastMeasuredMs: rttMs } = this.roundTrip;
     if (this.rate.measuredPerMs === 0 || rttMs === undefined) return undefined;
@@ -191,8 +191,8 @@ export class Path {
   }
 
   /**
-   * All that a quiet proxy was granted may be sent and lost, so it may have nothing left to be heard by. Returns true
-   * when it is time to grant it one packet more, and counts that.
+   * A quiet proxy may have sent all that it was granted, and all of it may be lost. One packet more lets it be heard.
+   * Returns true when it is time to grant that packet, and counts it.
    */
   isToBeAsked(perMs: number, nowMs: number): boolean {
     if (nowMs - this.#askedMs <= this.#quietMs(perMs) * 2 ** this.#askedCount) return false;
@@ -275,8 +275,8 @@ export class Path {
 }
 
 /**
- * Moves what is from `from` to before `end` one place later. Engines implement `copyWithin` for arrays item by item,
- * and far slower than this loop.
+ * Moves the items from `from` to before `end` one place later. For arrays `copyWithin` is far slower than this loop,
+ * because engines implement it item by item.
  */
 function moveUp(list: number[], from: number, end: number): void {
   for (let at = Math.min(end, list.length - 1); at > from; at--) list[at] = list[at - 1]!;

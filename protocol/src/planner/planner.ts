@@ -1,7 +1,7 @@
 /**
- * Planner: mode `coded` at the client: how many packets of which generation each proxy sends next. Every packet that a
- * generation needs comes from where it would come first, whether it is on its way already or is ordered now. It knows
- * no frames and no payloads. Pure: time arrives as `nowMs`. Rules: protocol.md §8.7 to §8.9.
+ * Planner: mode `coded` at the client. It decides how many packets of which generation each proxy sends next. Every
+ * packet that a generation needs comes from the proxy that brings it first. It may be on its way or be ordered anew. It
+ * knows no frames and no payloads. Pure: time arrives as `nowMs`. Rules: protocol.md §8.7 to §8.9.
  */
 import type { Geometry } from "../geometry";
 import { LIMITS, TIMING } from "../limits";
@@ -29,7 +29,7 @@ import {
 /** Redundancy in standard deviations of what may get lost: while another round is possible, and when it is not. */
 const SIGMAS = 1;
 const SIGMAS_LAST = 3;
-/** A need under this is not worth a packet: expected loss is a fraction, and coded packets may be dependent. */
+/** A smaller need is not worth a packet. Expected losses are fractions, and coded packets may be dependent. */
 const NEED_LEFT = 0.3;
 /** After this long and two round trips without progress, each proxy is asked for all that is missing (§9.5). */
 const STALL_MS = 200;
@@ -100,7 +100,7 @@ export class Planner {
     this.#paths[proxyIndex]!.handleHeard(nowMs);
   }
 
-  /** The proxy sends nothing any more, or does so again. */
+  /** `gone`: the proxy has stopped sending. Otherwise it sends again. */
   handleGone(proxyIndex: number, gone: boolean): void {
     this.#paths[proxyIndex]!.gone = gone;
   }
@@ -110,7 +110,7 @@ export class Planner {
     this.#paths[proxyIndex]!.restart(nowMs);
   }
 
-  /** The share with which a proxy begins that is asked now: it begins where the others' grants end. */
+  /** The first share of a proxy that is asked at `nowMs`. It begins where the others' grants end. */
   shareFor(proxyIndex: number, nowMs: number): Share {
     const { share: whole, windowPackets } = this.#beginnings[proxyIndex]!;
     const share = { ...whole, firstGeneration: this.#frontier };
@@ -226,14 +226,14 @@ export class Planner {
     path.limit = path.order.length + OUTSTANDING_MIN;
   }
 
-  /** All proxies are quiet: this one is treated as if it were not. */
+  /** All proxies are quiet, so this one is treated as if it were not. */
   #askAnew(path: Path, nowMs: number): void {
     if (path.loss.isUseless) return;
     path.lastArrivalMs = nowMs;
     path.limit = path.order.length + OUTSTANDING_MIN;
   }
 
-  /** Orders what a proxy has to give alone: disputed generations and, in a stall, all that is missing. */
+  /** Orders what a proxy must send alone: disputed generations and, in a stall, all that is missing. */
   #askAlone({ path, loss, quiet }: Source, nowMs: number): void {
     const stalled = nowMs - this.#progressMs > STALL_MS + STALL_ROUND_TRIPS * path.roundTrip.latestMs;
     if (!stalled && this.#assembly.disputed.size === 0) return;

@@ -1,6 +1,7 @@
 /**
- * Sources: each proxy as one plan sees it: what is on its way from there, when more could come, and how much of it gets
- * lost. It decides nothing: planner.ts chooses. Pure: time arrives as `nowMs`. Rules: protocol.md §8.7 to §8.10.
+ * Sources: each proxy as one plan sees it. A source tells what is on its way from the proxy, when more could come, and
+ * how much gets lost. It decides nothing: planner.ts chooses. Pure: time arrives as `nowMs`. Rules: protocol.md §8.7 to
+ * §8.10.
  */
 import type { Coming } from "./coming";
 import type { Path } from "./path";
@@ -8,7 +9,7 @@ import { AHEAD_MS, SLACK_MS } from "./round-trip";
 
 /** A proxy may always have this many packets on their way. */
 export const OUTSTANDING_MIN = 8;
-/** A proxy's loss leans on the loss of all proxies as if that many of its own packets had shown it. */
+/** The loss of all proxies counts in a proxy's loss as if this many of its own packets had shown it. */
 export const LOSS_PACKETS_SHARED = 32;
 /**
  * A packet on its way is preferred to a new one unless the new one would come sooner by this, or by the longest pause
@@ -75,7 +76,7 @@ export function liveSource(
   return { ...sourceBase(path, coming, loss), quiet: false, gapMs, rttMs, soonestMs, atMs: nextMs };
 }
 
-/** A proxy that has not answered yet and will, as far as the memory of it tells: it brings its first share only. */
+/** A proxy that has not answered yet but should, as the memory of it tells. It brings only its first share. */
 export function expectedSource(path: Path, coming: Coming, loss: number, gapMs: number, firstMs: number): Source {
   coming.begin(path.order, 0);
   for (let sequence = 0; sequence < path.order.length; sequence++)
@@ -100,7 +101,7 @@ function reachOf(path: Path, perMs: number, nowMs: number): number {
   return Math.max(OUTSTANDING_MIN, perMs * (path.roundTrip.leastMs + SLACK_MS + aheadMs), path.openingPackets(nowMs));
 }
 
-/** Of the packets on their way in the generation looked at, the source of the first one to come. */
+/** The source whose packet of the selected generation comes first among those on their way. */
 export function soonestComing(sources: readonly Source[]): Source | undefined {
   let best: Source | undefined;
   for (const source of sources) if (source.coming.atMs <= (best?.coming.atMs ?? Number.MAX_VALUE)) best = source;

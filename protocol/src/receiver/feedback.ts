@@ -4,7 +4,7 @@
 import type { FeedbackFrame } from "../types";
 import { encodeFrame } from "../wire/frames";
 
-/** What a final feedback says of what was received: nothing that a sender would need. */
+/** The report in a final feedback. It is empty because the sender needs nothing more. */
 export const NOTHING_RECEIVED: Pick<FeedbackFrame, "base" | "received"> = {
   base: 0,
   received: { kind: "symbols", count: 0, bitmap: new Uint8Array(0) },

@@ -45,7 +45,7 @@ export class Outbox {
     this.#everyMsWanted = options.feedbackEveryMs;
   }
 
-  /** The first plan is here. `planner`: in mode `coded`. */
+  /** Call it with the first plan. `planner` is given in mode `coded` only. */
   begin(assembly: Assembly, planner: Planner | undefined): void {
     this.#assembly = assembly;
     this.#planner = planner;
@@ -78,7 +78,7 @@ export class Outbox {
     return at === Infinity ? undefined : at;
   }
 
-  /** The request to this proxy. In mode `coded` it asks for what the others are not granted yet. */
+  /** The request to this proxy. In mode `coded` it asks for what was not granted to the others. */
   requestTo(proxyIndex: number, nowMs: number): RequestFrame {
     if (this.#request.mode !== "coded") return this.#request;
     const beginning = this.#beginnings[proxyIndex]!;
@@ -96,7 +96,7 @@ export class Outbox {
     return this.#feedback(proxy, proxyIndex, false, "none");
   }
 
-  /** All proxies get new grants together: what one proxy gets, another one does not. */
+  /** All proxies get new grants together, because no two of them should send the same part. */
   #replanWhenDue(planner: Planner, nowMs: number): void {
     const isDue = (proxy: ProxyState) => isServing(proxy) && proxy.planned && nowMs >= proxy.feedbackDueMs;
     if (nowMs === this.#plannedMs || !this.#proxies.some(isDue)) return;

@@ -85,7 +85,7 @@ export class Receiver {
     if (this.#trusted) checkDigests(this.#trusted, this.#request);
   }
 
-  /** The chunk is delivered, given up or failed: further packets are of no use. */
+  /** The chunk is delivered, given up or failed, so further packets are useless. */
   get decided(): boolean {
     return this.#closed;
   }
@@ -247,7 +247,7 @@ export class Receiver {
     handleRequestHeard(proxy, nowMs);
   }
 
-  /** One proxy has answered. If another one has not by now, its request may be lost: it does not wait for its timer. */
+  /** One proxy has answered. The requests to the others may be lost, so their repeats come sooner than their timers. */
   #hastenRequests(rttMs: number, nowMs: number): void {
     const dueMs = nowMs + TIMING.requestHastenMs + TIMING.requestHastenRoundTrips * rttMs;
     for (const proxy of this.#proxies) {
@@ -325,7 +325,7 @@ export class Receiver {
     } else this.#count(proxy, frameBytes, "rejected", nowMs, frame);
   }
 
-  /** Counts the packet. Its bytes are counted already. */
+  /** Counts the packet but not its bytes: the caller has counted them. */
   #addData(proxy: ProxyState, frame: DataFrame, nowMs: number): void {
     const assembly = this.#assembly!;
     const proxyIndex = this.#proxies.indexOf(proxy);

@@ -11,7 +11,7 @@ import {
   type Rejection,
 } from "@tributary/contract";
 
-/** Why two answers cannot be of the same bytes; undefined when they can. */
+/** Why two answers cannot be of the same body; undefined when they can. */
 export function differenceOf(ours: ResponseHead, theirs: ResponseHead): Rejection | undefined {
   const [a, b] = [resourceBytesOf(ours), resourceBytesOf(theirs)];
   if (a !== null && b !== null && a !== b) return differs("length", b, a);

@@ -1,6 +1,6 @@
 /**
- * Pieces: one body as it is divided among proxies: which bytes are here, which are being asked for, and which nobody
- * was asked for yet. It decides nothing and knows no time. Offsets count from the start of the resource; ends are
+ * Pieces: one body as it is divided among proxies. It knows which bytes are here, which are asked for, and which no
+ * proxy was asked for yet. It decides nothing and knows no time. Offsets count from the start of the resource; ends are
  * exclusive.
  */
 import { ByteStore, type Stretch } from "./byte-store";
@@ -12,7 +12,7 @@ export interface Ask {
   readonly start: number;
   /** Infinity for an answer that is taken as it is. */
   readonly end: number;
-  /** The answer is wanted up to here: other proxies took over what follows. */
+  /** The answer is wanted up to here. Other proxies took over the rest. */
   wantedEnd: number;
   /** The next byte that the answer brings. */
   position: number;
@@ -41,7 +41,7 @@ export class Pieces {
   readonly alignBytes: number;
   /** Nothing beyond it may be asked for yet. */
   openedEnd = Infinity;
-  /** Some bytes were asked for twice, or are not wanted any more of the proxy that was asked for them. */
+  /** Some bytes were asked for twice, or another proxy took them over. */
   hasOverlaps = false;
   /** Bytes that were never asked for or that a failed proxy gave back, in order. */
   #unasked: Stretch[];
@@ -84,7 +84,7 @@ export class Pieces {
     return this.store.missing(ask.position, Math.min(ask.wantedEnd, this.end));
   }
 
-  /** What is missing of an answer and was not asked for again. */
+  /** The missing parts of an answer that were not asked for again. */
   repeatableOf(ask: Ask): Stretch[] {
     return this.store.gaps(Math.max(ask.position, ask.repeatedEnd), Math.min(ask.wantedEnd, this.end));
   }
@@ -106,7 +106,7 @@ export class Pieces {
     return { start, end };
   }
 
-  /** The ask is over. What of it is missing, and asked of nobody else, is to be asked for again. */
+  /** The ask is over. Its missing bytes become unasked, unless another proxy was asked for them. */
   giveBack(ask: Ask): void {
     const left = this.#uncovered({ start: ask.position, end: Math.min(ask.wantedEnd, this.end) });
     this.#unasked = [...this.#unasked, ...left].sort((a, b) => a.start - b.start);
@@ -116,7 +116,7 @@ export class Pieces {
     return Math.ceil(bytes / this.alignBytes) * this.alignBytes;
   }
 
-  /** What of a stretch is missing and not being asked for. */
+  /** The parts of a stretch that are missing and not asked for. */
   #uncovered({ start, end }: Stretch): Stretch[] {
     let left = this.store.gaps(start, end);
     for (const ask of this.asks.values())

@@ -34,7 +34,7 @@ export interface ProxyView {
   heardMs: number;
   quiet: boolean;
   readonly meter: RateMeter;
-  /** What the proxy would not have sent yet at `unsentMs` if it were sending at its rate. */
+  /** The bytes that the proxy would still have to send at `unsentMs`, if it sent at its rate. */
   unsentBytes: number;
   unsentMs: number;
   /** How many answers are to be under way at once: 1 or LANES. */
@@ -42,7 +42,7 @@ export interface ProxyView {
   peakBytesPerMs: number;
 }
 
-/** What is known at one moment, by proxy. */
+/** What is known at one moment. Arrays are by proxy. */
 export interface Look {
   /** Bytes that the proxy was asked for and that are still wanted. */
   owedBytes: number[];
@@ -97,7 +97,7 @@ export class ProxyViews {
     view.meter.note(view.bytes, nowMs, this.answerMs(proxyIndex));
   }
 
-  /** Nobody took bytes for a while, so the silence until now says nothing. */
+  /** The reader took no bytes for a while, so the silence until `nowMs` says nothing. */
   forgetSilence(nowMs: number): void {
     for (const view of this.all) {
       view.heardMs = nowMs;
