@@ -1,6 +1,6 @@
 /**
- * One download while it runs: what all modes share. Holds the head, the sink, the tally and the abort; its record is
- * made from it at the end. Modes write here; client.ts decides what comes after what.
+ * One download while it runs. It holds the parts that all modes share (head, sink, tally, abort) and makes the record
+ * at the end. The modes write to it. client.ts decides the order of the steps.
  */
 import type { ResponseHead, Rejection } from "@tributary/contract";
 import type { Trace } from "@tributary/contract/query-schema";
@@ -25,7 +25,7 @@ export interface ActiveDownloadOptions {
   board: LiveBoard;
 }
 
-/** What a download goes by; version and arms are for its record. */
+/** The options and settings of a download. The version and the arms are for its record. */
 export interface DownloadBasis {
   request: Request;
   settings: Settings;
@@ -35,14 +35,14 @@ export interface DownloadBasis {
   traced: boolean;
 }
 
-/** Who reports: the same in all records of a client. */
+/** The fields that are the same in all records of a client. */
 export type Reporting = Pick<DownloadRecord, "source" | "clientId" | "clientVersion" | "agent" | "os">;
 
-/** No packets, nothing to tune. */
+/** These modes send no packets, so their records have no tuning values. */
 const UNCODED_MODES = new Set<Mode>(["direct", "parallel-http", "split-http"]);
 const MESSAGE_CHARS_MAX = 2000;
 const TYPE_CHARS_MAX = 128;
-/** Of a trace; a longer download is traced up to there. */
+/** A trace keeps this many packets and this many feedback frames. It omits the later ones. */
 const TRACE_ITEMS_MAX = 65_536;
 
 export class ActiveDownload {
@@ -52,16 +52,16 @@ export class ActiveDownload {
   readonly headPromise: Promise<ResponseHead>;
   head: ResponseHead | undefined;
   tally: Tally;
-  /** Shown to the proxies. */
+  /** The token that opens the proxies. */
   token: string | undefined;
   serverFetchMs = 0;
   firstPacketMs: number | undefined;
-  /** The first session to a proxy was open. */
+  /** Time until the first session to a proxy was open. */
   connectMs: number | undefined;
-  /** What decoded. */
+  /** The name of the codec's engine. */
   engine: string | undefined;
   fallback: Rejection | undefined;
-  /** What must end before the counts are final. */
+  /** The counts are final when all of these have ended. */
   readonly closing: Promise<void>[] = [];
   readonly #traces: { fromByte: number; fromMs: number; trace: RequestTrace; generationCount: number }[] = [];
   #basis: DownloadBasis;
@@ -117,7 +117,7 @@ export class ActiveDownload {
     return this.#basis.settings;
   }
 
-  /** What the download goes by, once Origo's configuration is known; before its mode begins. */
+  /** Sets the options and settings when Origo's configuration is known, before the mode begins. */
   goBy(basis: DownloadBasis): void {
     this.#basis = basis;
   }
@@ -126,12 +126,12 @@ export class ActiveDownload {
     return this.#basis.traced;
   }
 
-  /** The packets of one request of this download, which asked for what begins at `fromByte`, at `fromMs`. */
+  /** Adds the packets of one chunk. The chunk begins at `fromByte`, and the client asked for it at `fromMs`. */
   addTrace(fromByte: number, fromMs: number, trace: RequestTrace, generationCount: number): void {
     this.#traces.push({ fromByte, fromMs, trace, generationCount });
   }
 
-  /** Of all its requests, one after another as their bytes are; undefined where nothing was traced. */
+  /** The trace of all chunks in the order of their bytes, or undefined if nothing was traced. */
   trace(): Trace | undefined {
     if (this.#traces.length === 0) return undefined;
     const whole: Trace = { id: this.id, generationCount: 0, packets: [], feedback: [] };
@@ -159,7 +159,7 @@ export class ActiveDownload {
     this.tally = new Tally(proxies, this.#board.onProxy);
   }
 
-  /** The origin's answer; the first one stands. */
+  /** Sets the origin's answer. Only the first call counts. */
   setHead(head: ResponseHead, serverFetchMs: number): void {
     if (this.head) return;
     this.head = head;
@@ -179,7 +179,7 @@ export class ActiveDownload {
     this.settle({ kind: "aborted" });
   }
 
-  /** Ends the streams towards the caller; the record follows. Only the first call counts. */
+  /** Ends the caller's streams. Only the first call counts. */
   settle(result: ModeResult): void {
     if (this.#result) return;
     this.#result = result;
@@ -196,7 +196,7 @@ export class ActiveDownload {
     this.#rejectHead(error as Error);
   }
 
-  /** The record of a settled download; waits a while for what is still closing. */
+  /** Returns the record of a settled download. It waits up to `closeWaitMs` for `closing`. */
   async record(reporting: Reporting): Promise<DownloadRecord> {
     await this.#closed();
     const result = this.#result ?? { kind: "aborted" };

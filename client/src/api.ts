@@ -1,4 +1,4 @@
-/** The words of the library as types: what goes into a download and what comes out of it. No code but constants. */
+/** The public types of the library: the options of a download and its results. This file has no code but constants. */
 import type { ByteRange, Mode, ResponseHead, TransportName } from "@tributary/contract";
 import type { DownloadRecord, ListedProxy } from "@tributary/contract/schema";
 
@@ -6,11 +6,11 @@ export { MODES, type Mode } from "@tributary/contract";
 
 export type Source = "extension" | "cli" | "library";
 
-/** A proxy as Origo lists it: where its HTTP endpoint is, and how else it can be reached. */
+/** A proxy as Origo lists it, with its HTTP endpoint and its other addresses. */
 export type ProxyInfo = ListedProxy;
 
 export const TRANSPORTS = ["auto", "webtransport", "webrtc", "udp"] as const;
-/** What carries the datagrams: `auto` lets the client choose; anything else is tried alone. */
+/** The transport of the datagrams. `auto` lets the client choose. Any other value is the only one that is tried. */
 export type TransportOption = "auto" | TransportName;
 
 export interface GetOptions {
@@ -21,13 +21,13 @@ export interface GetOptions {
   /** Both ends inclusive, as in HTTP. */
   range?: ByteRange;
   signal?: AbortSignal;
-  /** Silent for so long it is given up as stalled, where the settings would wait longer. */
+  /** The download fails as stalled after this many ms without a byte. It can only shorten the waits of the settings. */
   patienceMs?: number;
-  /** Goes into the record as it is: of the program that asks, e.g. the name of a campaign. */
+  /** A text of the calling program, for example the name of a campaign. It goes into the record unchanged. */
   comment?: string;
-  /** The same, of the viewer. */
+  /** A text of the viewer. It goes into the record unchanged. */
   userComment?: string;
-  /** What plays it, e.g. `hls.js`; for the record. */
+  /** The name of the player for the record, for example `hls.js`. */
   player?: string;
   generationSize?: number;
   windowPackets?: number;
@@ -35,18 +35,18 @@ export interface GetOptions {
   feedbackEveryPackets?: number;
   feedbackEveryMs?: number;
   /**
-   * What may stand in when datagrams or proxies fail: `true` (default) HTTP through the same proxies, then the rest
-   * from the origin itself; `proxies` the former only; `false` nothing.
+   * What the client may try if datagrams or proxies fail. `true` (default) allows HTTP through the same proxies, and
+   * then a fetch of the rest from the origin. `proxies` allows only HTTP through the proxies. `false` allows nothing.
    */
   allowFallback?: boolean | "proxies";
 }
 
 export interface Download {
-  /** Rejects when the download ends before the origin's answer is known. */
+  /** Rejects if the download ends before the origin's answer is known. */
   head: Promise<ResponseHead>;
-  /** Pieces of at most 64 KiB, in order, each with a buffer of its own, as they become readable. */
+  /** Pieces of at most 64 KiB, in order. Each piece has its own buffer. */
   body: ReadableStream<Uint8Array>;
-  /** What happened. Resolves always, also for failed and aborted downloads. */
+  /** Tells what happened. It always resolves, also for failed and aborted downloads. */
   record: Promise<DownloadRecord>;
   abort(reason?: unknown): void;
 }
@@ -67,9 +67,9 @@ export interface LiveProxy {
 export interface LiveStats {
   proxies: LiveProxy[];
   downloads: number;
-  /** Handed to body streams. */
+  /** Bytes that went to body streams. */
   deliveredBytes: number;
-  /** Fetched from origins directly, by choice or as a fallback. */
+  /** Bytes that came directly from origins, in mode `direct` or as a fallback. */
   directBytes: number;
   fallbacks: number;
 }

@@ -1,13 +1,13 @@
 /**
- * Choice: which transports to try with a proxy, in which order. What worked last in this network comes first, with this
- * proxy or else with any: networks let a kind of traffic pass or they do not. Pure: time arrives as `nowMs`.
+ * Choice: decides which transports to try with a proxy, and in which order. The transport that worked last in this
+ * network comes first, because a network passes a kind of traffic or blocks it. Pure: time arrives as `nowMs`.
  */
 import type { TransportName } from "@tributary/contract/schema";
 import type { ProxyInfo, TransportOption } from "./api";
 import type { NetworkMemory } from "./memory";
 import type { Transport } from "./platform";
 
-/** In place of a proxy's id: with whichever it was last. */
+/** The key for the transport that worked last with any proxy. */
 const ANY = "";
 
 export class Choice {
@@ -22,7 +22,7 @@ export class Choice {
     this.#worked = worked;
   }
 
-  /** Empty when the one that is asked for does not reach this proxy. Plain UDP is taken only when asked for. */
+  /** Empty if the chosen transport does not reach this proxy. Plain UDP is used only if the caller chose it. */
   order(proxy: ProxyInfo, nowMs: number): Transport[] {
     const isWanted = ({ name }: Transport): boolean =>
       this.#option === "auto" ? name !== "udp" : name === this.#option;

@@ -1,4 +1,4 @@
-/** The command line as data: `parseCommand` decides what is asked for, cli.ts does it. No I/O. */
+/** Parses the command line into a `Command`, which cli.ts executes. No I/O. */
 import { parseArgs } from "node:util";
 import type { ByteRange } from "@tributary/contract";
 import type { GetOptions, Mode } from "./api";
@@ -31,20 +31,20 @@ get fetches URL through several proxies at once and writes its bytes to standard
   --range A-B           bytes A to B, both included
   --mode MODE           ${MODES.join(", ")} (default coded)
   --connections N       proxies to use at once, 1..${CONNECTIONS_MAX} (default ${CONNECTIONS_DEFAULT})
-  --transport NAME      ${TRANSPORTS.join(", ")} (default auto; udp only where a proxy offers it)
+  --transport NAME      ${TRANSPORTS.join(", ")} (default auto; udp only if a proxy offers it)
   --origo URL           where Origo is (default ${ORIGO_URL_DEFAULT})
   --output FILE         write the bytes to FILE
   --json                print one JSON object about the download, and no bytes
-  --no-fallback         fail rather than fetch from the origin when the proxies fail
-  --generation-size N   symbols coded together
+  --no-fallback         fail if the proxies fail, and do not fetch from the origin
+  --generation-size N   symbols that are coded together
   --symbol-bytes N      bytes of a symbol
-  --window N            packets of a proxy in transit at most; in mode coded, before its first grant
-  --comment TEXT        kept with the download's record
-  -h, --help            this text
+  --window N            most packets of a proxy in transit; in mode coded, before its first grant
+  --comment TEXT        a text for the download's record
+  -h, --help            show this text
 
 proxies lists the proxies that Origo knows.
 
-Exit status: 0 when it worked, 1 when it did not (an HTTP status of 400 and more included), 2 for a wrong command line.
+Exit status: 0 on success, 1 on failure (also for an HTTP status of 400 or more), 2 for a wrong command line.
 `;
 
 const OPTIONS = {

@@ -1,4 +1,4 @@
-/** What the command line shows to people: the live line and the closing table, as text. No I/O. */
+/** Formats the live line and the final table of the command line. No I/O. */
 import type { DownloadRecord } from "@tributary/contract/schema";
 import type { LiveStats } from "./api";
 
@@ -17,7 +17,7 @@ export interface Progress {
   live: LiveStats;
 }
 
-/** One line of at most `columns` characters: bar, rate, and each source's share of what came. */
+/** One line of at most `columns` characters: the bar, the rate, and each source's share of the received bytes. */
 export function progressLine({ deliveredBytes, totalBytes, elapsedMs, live }: Progress, columns: number): string {
   const rate = elapsedMs > 0 ? (deliveredBytes * 1000) / elapsedMs : 0;
   const total = totalBytes === null ? "" : ` of ${formatBytes(totalBytes)}`;
@@ -44,7 +44,7 @@ function percent(part: number, whole: number): string {
   return whole === 0 ? "0 %" : `${Math.round((part * 100) / whole)} %`;
 }
 
-/** The download at its end, one row a source and the totals. */
+/** The final table: one row for each source, and the totals. */
 export function summary(record: DownloadRecord): string {
   const rows = record.proxies.map((proxy) => [
     proxy.name ?? proxy.id,

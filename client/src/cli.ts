@@ -78,11 +78,11 @@ function failure(problem: string): number {
 
 type Writing = "written" | "readerGone" | { problem: string };
 
-/** Brings the body to where it belongs; a failed download is not a failed write. */
+/** Writes the body to the output. A failed download is not a failed write. */
 async function writeBody({ output, json }: GetCommand, download: Download): Promise<Writing> {
   const toScreen = output === undefined && !json && process.stdout.isTTY;
   if (toScreen)
-    process.stderr.write("The bytes are discarded: name a file with --output, or send standard output elsewhere.\n");
+    process.stderr.write("The bytes are discarded: name a file with --output, or redirect standard output.\n");
   const target = output !== undefined ? createWriteStream(output) : json || toScreen ? undefined : process.stdout;
   let problem: NodeJS.ErrnoException | undefined;
   const noteProblem = (error: NodeJS.ErrnoException): void => {
@@ -100,7 +100,7 @@ async function writeBody({ output, json }: GetCommand, download: Download): Prom
   return problem.code === "EPIPE" ? "readerGone" : { problem: `The output failed: ${problem.message}` };
 }
 
-/** Resolves when there is room for more, or never will be. */
+/** Resolves when the target has room for more bytes, or has failed. */
 function write(target: Writable, piece: Uint8Array): Promise<void> | undefined {
   if (target.destroyed || target.write(piece)) return undefined;
   return new Promise((resolve) => {
@@ -112,7 +112,7 @@ function write(target: Writable, piece: Uint8Array): Promise<void> | undefined {
   });
 }
 
-/** Resolves when all that was written has been taken, or never will be: an error is the target's to tell. */
+/** Resolves when the target has taken all bytes. An error of standard output arrives as its own event. */
 async function end(target: Writable, isFile: boolean): Promise<void> {
   if (isFile) {
     target.end();
@@ -146,7 +146,7 @@ function showProgress(client: ProxyClient, download: Download): () => void {
   };
 }
 
-/** Exits once standard output and error have taken what was written to them. */
+/** Exits when standard output and standard error have taken all text. */
 function exit(status: number): void {
   const open = [process.stdout, process.stderr].filter((stream) => stream.writableLength > 0 && !stream.destroyed);
   let left = open.length;

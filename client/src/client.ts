@@ -1,6 +1,6 @@
 /**
- * ProxyClient: downloads over several proxies at once, in one of the modes, with the direct download behind them.
- * Owns what lives longer than a download: the list of proxies, their sessions, the engine, the reports to Origo.
+ * ProxyClient: downloads over several proxies at once in one of the modes, and falls back to the origin. It owns what
+ * lives longer than a download: the list of proxies, their sessions, the engine and the reports to Origo.
  */
 import type { Rejection, RejectionKind } from "@tributary/contract";
 import type { DownloadRecord, TransportName } from "@tributary/contract/schema";
@@ -39,7 +39,7 @@ export interface ProxyClientOptions {
   origoUrl: string;
   platform: Platform;
   source: Source;
-  /** Anonymous; default, and where no records are sent: a new one for this client. */
+  /** An anonymous id. The client makes a new one by default, and always if it reports no records. */
   clientId?: string;
   /** Send a record of each download to Origo; default true. */
   reportRecords?: boolean;
@@ -48,14 +48,14 @@ export interface ProxyClientOptions {
   settings?: Partial<Settings>;
 }
 
-/** What the client knows of the rate, round trip and loss of a proxy is used for this long. */
+/** The client uses the measured rate, round trip and loss of a proxy for this long. */
 const PATH_MEMORY_MS = 600_000;
 const REPORT_CLOSE_MS = 1500;
-/** Where no record goes out nobody reads a digest: none is made. */
+/** Makes no digest. A client that reports no records uses it, because nobody reads the digest. */
 const NO_HASHER: Hasher = { update: () => undefined, digest: () => Promise.resolve(null), discard: () => undefined };
-/** Of what holds for a network as a whole. */
+/** The key for facts that apply to the whole network. */
 const HERE = "";
-/** Failures that are the proxy's own: it is left alone for a while. */
+/** The client avoids a proxy for a while after one of these failures, because the proxy caused it. */
 const OWN_FAULTS: ReadonlySet<RejectionKind> = new Set<RejectionKind>([
   "proxyFailed",
   "proxyLost",
@@ -79,7 +79,7 @@ export class ProxyClient {
   readonly #engine: EngineLink;
   readonly #sessions: SessionPool;
   readonly #memory: NetworkMemory<KnownPath>;
-  /** Networks in which no session could be had a moment ago. */
+  /** Networks in which no session could be opened recently. */
   readonly #noTransport: NetworkMemory<true>;
   readonly #slots = new Slots(() => this.#settings.requestsOpenMax);
   readonly #board = new LiveBoard();
@@ -127,7 +127,7 @@ export class ProxyClient {
     });
   }
 
-  /** Starts a download. Throws a RequestError, before any network, for arguments that can never work. */
+  /** Starts a download. Throws a RequestError for arguments that can never work, before it uses the network. */
   get(url: string, options: GetOptions = {}): Download {
     const request = parseRequest(url, options);
     if (this.#closed) throw new RequestError("client", "closed", "a client that is not closed");
@@ -155,7 +155,7 @@ export class ProxyClient {
     };
   }
 
-  /** Totals so far, a copy. */
+  /** A copy of the totals so far. */
   get live(): LiveStats {
     const { downloads, deliveredBytes, directBytes, fallbacks } = this.#board;
     const proxies = this.#board.snapshot((id) => this.#sessions.stateOf(id));
@@ -167,20 +167,20 @@ export class ProxyClient {
     return this.#engine.engineName;
   }
 
-  /** Origo's list, asked for anew. Throws when Origo cannot be asked. */
+  /** Asks Origo for its list of proxies. Throws if Origo cannot be reached. */
   async proxies(): Promise<readonly ProxyInfo[]> {
     const problem = await this.#directory.refresh();
     if (problem) throw new DownloadError(problem.kind, problem.message);
     return this.#directory.list;
   }
 
-  /** Has Origo's list and the engine ready, and no connection to any proxy. */
+  /** Gets Origo's list and starts the engine. It opens no connection to a proxy. */
   async prepare(): Promise<void> {
     void this.#engine.prepare();
     await this.#directory.ready();
   }
 
-  /** Brings sessions to `connections` proxies up, so that a download to come finds them open. */
+  /** Opens sessions to `connections` proxies, so that the next download finds them open. */
   async warm(connections: number): Promise<void> {
     const picked = await this.#directory.pick(connections);
     if ("rejection" in picked || this.#closed) return;
@@ -193,7 +193,7 @@ export class ProxyClient {
     );
   }
 
-  /** Aborts what runs, sends what is left to report, and closes sessions and worker. */
+  /** Aborts the active downloads, sends the remaining reports, and closes the sessions and the worker. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -205,21 +205,22 @@ export class ProxyClient {
     this.#engine.close();
   }
 
-  /** In order of preference: WebTransport where there is any, WebRTC everywhere. */
+  /** The transports in order of preference: WebTransport if it is available, then WebRTC. */
   #transports(): Transport[] {
     const { transports, engineTransports } = this.#platform;
     const ofEngine = engineTransports.map((name) => this.#engine.transport(name, (proxy) => offers(proxy, name)));
     return [...ofEngine, ...transports];
   }
 
-  /** The components hold this object: what changes in it holds for what they begin from then on. */
+  /** Changes the settings in place, because the components share this object. Later work uses the new values. */
   async #refreshSettings(): Promise<void> {
     await this.#remote.refresh();
     Object.assign(this.#settings, SETTINGS_DEFAULT, this.#remote.clientSettings, this.#givenSettings);
   }
 
   /**
-   * What the caller left open is Origo's to say; a download that is direct by the caller's word does not wait for it.
+   * Origo's configuration sets the options that the caller left open. A download for which the caller chose mode
+   * `direct` does not wait for it.
    */
   async #configure(download: ActiveDownload, given: GetOptions): Promise<void> {
     if (given.mode !== "direct") await this.#directory.ready();
@@ -280,7 +281,7 @@ export class ProxyClient {
     return this.#overDatagrams(download, proxies, onProxyFailed);
   }
 
-  /** Over sessions or, where no datagram gets through, over HTTP through the same proxies; the record says so. */
+  /** Downloads over sessions. If no datagram gets through, it uses HTTP through the same proxies and records that. */
   async #overDatagrams(
     download: ActiveDownload,
     proxies: readonly ProxyInfo[],
@@ -311,7 +312,7 @@ export class ProxyClient {
     return splitHttp(download, proxies, onProxyFailed);
   }
 
-  /** The proxies cannot: the rest comes from the origin itself, and the record says so. */
+  /** Fetches the rest from the origin after the proxies failed, and records that. */
   async #fallBack(download: ActiveDownload, rejection: Rejection): Promise<ModeResult> {
     if (download.request.allowFallback !== true) return { kind: "failed", rejection };
     this.#noteFallback(download, rejection);
@@ -328,7 +329,7 @@ export class ProxyClient {
     this.#report(rejection, download.request.url, "fallback");
   }
 
-  /** Where datagrams do not get through that is not the proxy's fault: it still serves HTTP. */
+  /** A proxy gets no penalty if the network blocks datagrams: it still serves HTTP. */
   #noteSessionFailed(proxy: ProxyInfo, reason: string): void {
     if (!this.#isWithoutTransport) return this.#noteProxyFailed(proxy, { kind: "proxyLost", message: reason });
     this.reportError("noTransport", `Proxy ${proxy.name}: ${reason}`);
@@ -339,7 +340,7 @@ export class ProxyClient {
     this.reportError(rejection.kind, `Proxy ${proxy.name}: ${rejection.message}`, download?.request.url);
   }
 
-  /** Tells Origo of an error, of a download of `url` where it has to do with one; nothing when records are off. */
+  /** Reports an error to Origo, with the `url` of the download that it concerns. Does nothing if records are off. */
   reportError(kind: RejectionKind, message: string, url?: string): void {
     this.#report({ kind, message }, url);
   }
@@ -364,7 +365,7 @@ function offers(proxy: ProxyInfo, name: TransportName): boolean {
   return name === "webrtc" || (name === "webtransport" ? proxy.webTransport : proxy.udp) !== undefined;
 }
 
-/** Silence is borne for `patienceMs` at most. */
+/** Shortens the waits for bytes to at most `patienceMs`. */
 function withPatience(settings: Settings, patienceMs = Infinity): Settings {
   return {
     ...settings,

@@ -35,7 +35,7 @@ export interface RequestHandlers {
 
 /** A channel in the worker, from its asking on. */
 interface WorkerChannel {
-  exchange(offer: string): void;
+  sendOffer(offer: string): void;
   opened(): void;
   closed(reason: string): void;
 }
@@ -125,7 +125,7 @@ export class EngineLink {
 
   #openChannel(
     transport: TransportName,
-    { proxy, session, exchange, signal, onClosed }: ChannelOptions,
+    { proxy, session, sendOffer, signal, onClosed }: ChannelOptions,
   ): Promise<Channel> {
     if (signal.aborted) return Promise.reject(signal.reason as Error);
     const id = ++this.#lastChannelId;
@@ -147,8 +147,8 @@ export class EngineLink {
       const onAbort = (): void => fail(signal.reason);
       signal.addEventListener("abort", onAbort);
       this.#channels.set(id, {
-        exchange: (offer) =>
-          void exchange(offer).then(
+        sendOffer: (offer) =>
+          void sendOffer(offer).then(
             (sdp) => this.#channels.has(id) && this.#post({ type: "answer", channel: id, sdp }),
             fail,
           ),
@@ -248,7 +248,7 @@ export class EngineLink {
     } else if (message.type === "digested") {
       this.#digests.get(message.hashId)?.resolve(message.hex);
       this.#digests.delete(message.hashId);
-    } else if (message.type === "exchange") this.#channels.get(message.channel)?.exchange(message.offer);
+    } else if (message.type === "sendOffer") this.#channels.get(message.channel)?.sendOffer(message.offer);
     else if (message.type === "opened") this.#channels.get(message.channel)?.opened();
     else if (message.type === "channelClosed") this.#channels.get(message.channel)?.closed(message.reason);
     else if (message.type === "inited") this.engineName = message.engine;

@@ -1,7 +1,7 @@
+/** The errors that the library throws or rejects with. */
 import type { RejectionKind } from "@tributary/contract";
-/** What the library throws or rejects with. Both kinds name the thing, what was got and what is allowed. */
 
-/** A call that can never work as it stands: thrown by `get` before anything goes over the network. */
+/** The arguments of a call can never work. `get` throws it before it uses the network. */
 export class RequestError extends TypeError {
   override readonly name = "RequestError";
   constructor(
@@ -14,7 +14,7 @@ export class RequestError extends TypeError {
   }
 }
 
-/** A download that failed; `kind` is for programs, `message` for people. Errors the body stream and the head. */
+/** A download failed. `kind` is for programs, `message` for people. The body stream and the head end with it. */
 export class DownloadError extends Error {
   override readonly name = "DownloadError";
   constructor(
@@ -31,7 +31,7 @@ export function abortError(reason: unknown): Error {
     : new DOMException(reason === undefined ? "The download was aborted." : String(reason), "AbortError");
 }
 
-/** The message of anything thrown, with the cause that `fetch` hides behind "fetch failed". */
+/** The message of any thrown value. It adds the cause that `fetch` hides behind "fetch failed". */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;

@@ -1,4 +1,4 @@
-/** ProxyClientLib: what is the same in every environment. Clients are made by `./node` and `./browser`. */
+/** ProxyClientLib: the parts that are the same in every environment. `./node` and `./browser` make clients. */
 export {
   MODES,
   TRANSPORTS,

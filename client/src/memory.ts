@@ -1,10 +1,9 @@
 /**
- * What the client remembers, network by network: what it saw of its proxies, and over what it reached them. In memory
- * only, and little of it. A network is whatever Origo calls it (directory.ts); coming back to one is finding what was
- * left there.
+ * Remembers values for each network, for example which transport reached a proxy. It keeps few entries, and only in
+ * memory. Origo names the network (directory.ts). A client that returns to a network finds its old values.
  */
 
-/** The networks, and the entries of each, that came up last. */
+/** The memory keeps this many networks, and this many entries for each. The least recently noted ones go first. */
 const NETWORKS_MAX = 8;
 const ENTRIES_MAX = 64;
 
@@ -14,7 +13,7 @@ export class NetworkMemory<T> {
   readonly #network: () => string;
   readonly #ageMs: () => number;
 
-  /** `network` names the one that the client is in. What is older than `ageMs` is as good as none. */
+  /** `network` names the client's current network. Entries older than `ageMs` do not count. */
   constructor(network: () => string, ageMs: () => number) {
     this.#network = network;
     this.#ageMs = ageMs;
@@ -32,7 +31,7 @@ export class NetworkMemory<T> {
   }
 }
 
-/** The oldest goes where there would be more than `most`. */
+/** Puts the entry last, and removes the oldest one if there are more than `most`. */
 function putLast<V>(map: Map<string, V>, key: string, value: V, most: number): void {
   map.delete(key);
   map.set(key, value);

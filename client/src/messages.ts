@@ -50,7 +50,7 @@ export type ToEngine =
   /** Make a channel in the worker; `session`'s frames go through it once it is `opened`. */
   | { type: "open"; channel: number; session: number; transport: TransportName; proxy: ProxyInfo }
   | { type: "closeChannel"; channel: number }
-  /** The proxy's, to what was to `exchange`. */
+  /** The proxy's answer to the offer of `sendOffer`. */
   | { type: "answer"; channel: number; sdp: string }
   | { type: "abort"; requestId: number }
   | { type: "hash"; hashId: number; bytes: Uint8Array }
@@ -62,7 +62,7 @@ export type FromEngine =
   | { type: "initFailed"; message: string }
   | { type: "send"; session: number; frames: PackedFrames }
   /** For WebRTC: bring this offer to the proxy. An `answer` follows, or the channel is closed. */
-  | { type: "exchange"; channel: number; offer: string }
+  | { type: "sendOffer"; channel: number; offer: string }
   | { type: "opened"; channel: number }
   /** It was open and is not any more, or could not be opened. */
   | { type: "channelClosed"; channel: number; reason: string }

@@ -29,7 +29,7 @@ export interface ChannelOptions {
   /** The session's key at the engine. */
   session: number;
   /** For WebRTC: brings the offer to the proxy and its answer back. */
-  exchange(offerSdp: string): Promise<string>;
+  sendOffer(offerSdp: string): Promise<string>;
   /** Gives the attempt up; the promise rejects and nothing stays open. */
   signal: AbortSignal;
   /**

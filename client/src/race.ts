@@ -1,15 +1,15 @@
-/** A race in which each runner starts some time after the one before, or as soon as that one has given up. */
+/** Runs a race. Each runner starts some time after the previous one, or as soon as the previous one fails. */
 import { messageOf } from "./errors";
 
-/** Takes what it made back when another was first. */
+/** `discard` takes the result back if another runner won. */
 export interface Runner<T> {
   run(signal: AbortSignal): Promise<T>;
   discard(made: T): void;
 }
 
 /**
- * What the first to succeed has made; the others are aborted, and discarded should they still succeed. Rejects, when
- * all have failed, with all their reasons. `signal` stops it.
+ * Returns the result of the first runner that succeeds. The other runners are aborted. If one still succeeds, its
+ * result is discarded. Rejects with all reasons if all runners fail. `signal` stops the race.
  */
 export async function race<T>(runners: readonly Runner<T>[], headStartMs: number, signal: AbortSignal): Promise<T> {
   const stop = new AbortController();

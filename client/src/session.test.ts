@@ -94,7 +94,7 @@ describe("session", () => {
   test("session: offers to the proxy with our message limit, and takes its answer", async () => {
     const { session, tries, posted } = build();
     await opened(session, tries);
-    const answer = await tries[0]!.options.exchange("v=0\r\na=max-message-size:262144\r\n");
+    const answer = await tries[0]!.options.sendOffer("v=0\r\na=max-message-size:262144\r\n");
     expect(answer).toBe("answer");
     expect(posted).toEqual([
       { url: "http://proxy/v1/sessions", body: JSON.stringify({ sdp: "v=0\r\na=max-message-size:16384\r\n" }) },
@@ -145,7 +145,7 @@ describe("session", () => {
     );
     const acquired = session.acquire(ignore).catch((error: Error) => error.message);
     await settle();
-    await tries[0]!.options.exchange("offer").catch(tries[0]!.fail);
+    await tries[0]!.options.sendOffer("offer").catch(tries[0]!.fail);
     expect(await acquired).toMatch(/the proxy answered 503 going down/);
     expect(failures).toHaveLength(1);
   });

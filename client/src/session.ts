@@ -154,7 +154,7 @@ export class Session {
       const channel: Channel = await transport.open({
         proxy: this.proxy,
         session: this.key,
-        exchange: (offer) => this.#exchange(offer, attempt.signal),
+        sendOffer: (offer) => this.#sendOffer(offer, attempt.signal),
         signal: attempt.signal,
         onMessage: (bytes) => this.#hooks.onMessage(this, bytes),
         onClosed: (reason) => this.#handleClosed(channel, reason),
@@ -168,7 +168,7 @@ export class Session {
     }
   }
 
-  async #exchange(offerSdp: string, signal: AbortSignal): Promise<string> {
+  async #sendOffer(offerSdp: string, signal: AbortSignal): Promise<string> {
     const token = this.#hooks.token?.();
     const response = await this.#platform.fetch(`${this.proxy.url}/v1/sessions`, {
       method: "POST",

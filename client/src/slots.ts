@@ -1,4 +1,4 @@
-/** A number of slots, which may change; whoever finds none free waits, first come first served. */
+/** Limits how many tasks run at once. The limit may change. Waiting tasks get free slots in order of arrival. */
 export class Slots {
   #taken = 0;
   readonly #waiting: (() => void)[] = [];

@@ -226,10 +226,10 @@ test("worker: a channel that no request waits for takes nothing along", async ()
 test("worker: an offer goes to the main thread, and the answer back to the channel that it is for", async () => {
   const { handle, posted, opened } = setup();
   for (const channel of [1, 2]) handle({ type: "open", channel, session: channel, transport: "udp", proxy: PROXY });
-  const answers = opened.map(({ options }, index) => options.exchange(`offer ${index + 1}`));
+  const answers = opened.map(({ options }, index) => options.sendOffer(`offer ${index + 1}`));
   expect(posted).toEqual([
-    { type: "exchange", channel: 1, offer: "offer 1" },
-    { type: "exchange", channel: 2, offer: "offer 2" },
+    { type: "sendOffer", channel: 1, offer: "offer 1" },
+    { type: "sendOffer", channel: 2, offer: "offer 2" },
   ]);
   handle({ type: "closeChannel", channel: 1 });
   for (const channel of [1, 2]) handle({ type: "answer", channel, sdp: `answer ${channel}` });

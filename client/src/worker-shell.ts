@@ -175,10 +175,10 @@ class WorkerChannels {
       entry.isHeard = true;
       this.#receive(session, bytes);
     };
-    const exchange = (offer: string): Promise<string> =>
+    const sendOffer = (offer: string): Promise<string> =>
       new Promise((resolve) => {
         entry.answer = resolve;
-        this.#port.post({ type: "exchange", channel: id, offer }, []);
+        this.#port.post({ type: "sendOffer", channel: id, offer }, []);
       });
     const onClosed = (reason: string): void => this.#handleClosed(id, reason);
     transport
@@ -186,7 +186,7 @@ class WorkerChannels {
         proxy,
         session,
         first: this.#requests.first(session),
-        exchange,
+        sendOffer,
         signal: entry.attempt.signal,
         onMessage,
         onClosed,

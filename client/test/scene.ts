@@ -1,6 +1,6 @@
 /**
- * One scene for each test of the whole client: an origin, Origo, stand-in proxies and a client that uses them. An import
- * of this file also makes each test close its client and checks that nothing stays open.
+ * The scene for each test of the whole client: an origin, Origo, stand-in proxies and a client that uses them. After
+ * each test, a file that imports this one closes the client and checks that nothing stays open.
  */
 import type { DownloadRecord } from "@tributary/contract/schema";
 import type { Codec } from "@tributary/protocol";

@@ -418,7 +418,7 @@ export function createBench(proxies: StandInProxy[], codec: Codec | undefined): 
   let crash: ((reason: string) => void) | undefined;
 
   const openChannel = async (options: ChannelOptions) => {
-    const answer = await options.exchange("v=0\r\na=max-message-size:262144\r\n");
+    const answer = await options.sendOffer("v=0\r\na=max-message-size:262144\r\n");
     const proxy = proxies.find(({ id }) => answer.startsWith(id))!;
     const channel = {
       send: (bytes: Uint8Array) => {

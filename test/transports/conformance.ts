@@ -58,7 +58,7 @@ class Peer {
     peer.channel = await transport.open({
       proxy: edge.proxy,
       session: 1,
-      exchange: (offer) => edge.exchange(offer),
+      sendOffer: (offer) => edge.exchange(offer),
       signal,
       onMessage: (bytes) => peer.messages.push(bytes.slice()),
       onClosed: (reason) => peer.ends.push(reason),

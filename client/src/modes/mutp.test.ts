@@ -94,7 +94,7 @@ describe.each(["uncoded-mutp", "coded-mutp"] as const)("%s", (mode) => {
     expect(proxies[0]!.sessionsMade).toBe(1);
   });
 
-  test("client: gets the bytes over HTTP through the same proxies if no session opens, and the record says so", async () => {
+  test("client: uses HTTP through the same proxies if no session opens, and records that", async () => {
     const { origin, proxies, client } = await build([{ refuseSessions: 99 }, { refuseSessions: 99 }], 300_000, {
       sessionMs: 200,
       firstByteMs: 8000,
@@ -126,7 +126,7 @@ describe.each(["uncoded-mutp", "coded-mutp"] as const)("%s", (mode) => {
     expect(record).toMatchObject({ outcome: "failed", error: { kind: "noTransport" } });
   });
 
-  test("client: gets the bytes over HTTP through the proxies if no session opens and only proxies may help", async () => {
+  test("client: uses HTTP through the proxies if no session opens and allowFallback is proxies", async () => {
     const { origin } = await build([{ refuseSessions: 99 }], 30_000, { sessionMs: 200 });
     const outcome = await fetchAll("file", { mode, connections: 1, allowFallback: "proxies" });
     expectWhole(outcome, origin.body);

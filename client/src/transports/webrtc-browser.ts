@@ -42,7 +42,7 @@ async function open(options: DataChannelOptions): Promise<Channel> {
 async function negotiate(
   peer: RTCPeerConnection,
   channel: RTCDataChannel,
-  { exchange, signal }: DataChannelOptions,
+  { sendOffer, signal }: DataChannelOptions,
 ): Promise<void> {
   const opened = new Promise<void>((resolve, reject) => {
     channel.onopen = () => resolve();
@@ -57,7 +57,7 @@ async function negotiate(
   const steps = async (): Promise<void> => {
     await peer.setLocalDescription(await peer.createOffer());
     await gathered(peer);
-    const sdp = await exchange(peer.localDescription!.sdp);
+    const sdp = await sendOffer(peer.localDescription!.sdp);
     await peer.setRemoteDescription({ type: "answer", sdp });
   };
   await Promise.race([steps(), opened]);

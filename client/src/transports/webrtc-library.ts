@@ -10,7 +10,7 @@ const GATHERING_MS_MAX = 500;
 
 export const libraryWebRtc = webRtcOver(open);
 
-function open({ exchange, signal, onMessage, onClosed }: DataChannelOptions): Promise<Channel> {
+function open({ sendOffer, signal, onMessage, onClosed }: DataChannelOptions): Promise<Channel> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason as Error);
     const peer = new PeerConnection("tributary", { iceServers: [] });
@@ -36,7 +36,7 @@ function open({ exchange, signal, onMessage, onClosed }: DataChannelOptions): Pr
     const offer = once(() => {
       const sdp = peer.localDescription()?.sdp;
       if (state !== "opening" || !sdp) return;
-      exchange(sdp)
+      sendOffer(sdp)
         .then((answer) => {
           if (state === "opening") peer.setRemoteDescription(answer, "answer");
         })

@@ -19,10 +19,10 @@ let client: RtcClient | undefined;
 export const nodeWebRtc: Transport = {
   name: "webrtc",
   reaches: () => true,
-  open: async ({ exchange, signal, onMessage, onClosed }) => {
+  open: async ({ sendOffer, signal, onMessage, onClosed }) => {
     client ??= loadNativeTransport().native!.rtcClient();
     const channel = await client.connect({
-      sendOffer: async (own) => readAnswer(await exchange(offerSdp(own))),
+      sendOffer: async (own) => readAnswer(await sendOffer(offerSdp(own))),
       signal,
       onMessage,
       onClosed,

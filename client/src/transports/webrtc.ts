@@ -5,7 +5,7 @@
 import { Fragmenter, LIMITS, Reassembler } from "@tributary/protocol";
 import type { Channel, ChannelOptions, Transport } from "../platform";
 
-export type DataChannelOptions = Pick<ChannelOptions, "exchange" | "signal" | "onMessage" | "onClosed">;
+export type DataChannelOptions = Pick<ChannelOptions, "sendOffer" | "signal" | "onMessage" | "onClosed">;
 
 /** Opens one data channel that takes and brings packets of at most `LIMITS.channelMessageBytesMax`. */
 export type OpenDataChannel = (options: DataChannelOptions) => Promise<Channel>;
@@ -16,11 +16,11 @@ export function webRtcOver(open: OpenDataChannel): Transport {
 
 async function openChannel(
   open: OpenDataChannel,
-  { exchange, signal, onMessage, onClosed }: ChannelOptions,
+  { sendOffer, signal, onMessage, onClosed }: ChannelOptions,
 ): Promise<Channel> {
   const [fragmenter, reassembler] = [new Fragmenter(), new Reassembler()];
   const channel = await open({
-    exchange,
+    sendOffer,
     signal,
     onClosed,
     onMessage: (packet) => {

@@ -83,7 +83,7 @@ async function take(name: string, address: string, seconds: number): Promise<voi
   const channel = await transport.open({
     proxy,
     session: 1,
-    exchange,
+    sendOffer: exchange,
     signal: AbortSignal.timeout(10_000),
     onMessage,
     onClosed: () => undefined,
