@@ -2,7 +2,7 @@
  * `npm test`: sets up the clone with Chromium, Firefox, a C++ compiler and PostgreSQL, then runs every step in order. A
  * failed step does not stop the next ones.
  *
- *   node infra/test.mjs [--only STEP]      STEP: lint, types, unit, sim, cpp, rust, web, origo, e2e, matrix
+ *   node infra/test.mjs [--only STEP]      STEP: lint, tidy, types, unit, sim, cpp, rust, web, origo, e2e, matrix
  *
  * A failed step shows its output and the command that repeats it. The last line is `N passed, N failed` over all steps.
  */
@@ -35,6 +35,7 @@ const STEPS = [
     repeat: "npm run lint",
     count: countOne,
   },
+  { name: "tidy", commands: [["infra/tidy.mjs"]], repeat: "node infra/tidy.mjs", count: countPrinted },
   {
     name: "types",
     commands: [
