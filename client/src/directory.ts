@@ -1,6 +1,6 @@
 /**
- * Which proxies to use: Origo's list, kept for a while, and the ones chosen from it, kept as long as they work so
- * that sessions stay warm. When Origo is silent, the chosen ones go on being used.
+ * Decides which proxies to use. It keeps Origo's list for a while, and it keeps the chosen proxies while they work, so
+ * that sessions stay warm. If Origo is silent, the client still uses the chosen proxies.
  */
 import type { Rejection } from "@tributary/contract";
 import type { ProxyInfo } from "./api";
@@ -72,13 +72,13 @@ export class Directory {
     return { rejection: { kind: "noProxies", message: "Origo knows no live proxy that works" } };
   }
 
-  /** This proxy failed: it is left alone for a while, even where there is no other. */
+  /** Notes that this proxy failed. The client avoids it for a while, even if there is no other proxy. */
   penalise(id: string): void {
     this.#penaltyUntilMs.set(id, this.#platform.now() + this.#settings.proxyPenaltyMs);
     this.#chosen = this.#chosen.filter((proxy) => proxy.id !== id);
   }
 
-  /** What it failed at is over, or was not its own doing. */
+  /** Ends the penalty of a proxy that works again or did not cause the failure. */
   forgive(id: string): void {
     this.#penaltyUntilMs.delete(id);
   }
@@ -142,7 +142,7 @@ export class Directory {
     this.#chosen = this.#chosen.flatMap((proxy) => live.get(proxy.id) ?? (isWhole ? [] : proxy));
   }
 
-  /** Tops the chosen ones up from the list. */
+  /** Adds proxies from the list until `count` are chosen. */
   #fill(count: number): ProxyInfo[] {
     this.#chosen = this.#usable(this.#chosen);
     for (const proxy of this.#usable(this.#listed)) {

@@ -1,6 +1,6 @@
 /**
- * The edge to the environment: all that differs between a browser and Node. browser.ts and node.ts implement it,
- * tests replace it. Timers and `fetch` types are the standard ones.
+ * The interface to the environment: everything that differs between a browser and Node. browser.ts and node.ts
+ * implement it, and tests replace it. Timers and `fetch` types are the standard ones.
  */
 import type { TransportName } from "@tributary/contract/schema";
 import type { ProxyInfo } from "./api";

@@ -1,8 +1,7 @@
 /**
- * Remote configuration: what Origo's operator set for clients, and the arms of running experiments. Asked for with the
- * list of proxies, and as old as that at most; what the caller gave wins always. A download takes part in an experiment
- * only where the caller left all that its arms set to the library, so that a record never names an arm that was not
- * followed.
+ * Remote configuration: the operator's values for clients, and the arms of running experiments. The client asks for it
+ * together with the list of proxies. The caller's own values always win. A download joins an experiment only if the
+ * caller set none of the values that the arms set, so a record never names an arm that was not followed.
  */
 import type { ClientConfig } from "@tributary/contract/admin-schema";
 import type { DrawnArm } from "@tributary/contract/schema";

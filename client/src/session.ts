@@ -1,6 +1,6 @@
 /**
- * A session to one proxy: one channel over whatever transport was first, made when first needed, kept warm between
- * downloads, made again after it was lost. Knows no frames; the pool gives it the way to the engine.
+ * A session to one proxy: one channel over the transport that opened first. It opens on first use, stays warm between
+ * downloads, and opens again after a loss. It does not read frames. The pool passes them to the engine.
  */
 import { LIMITS } from "@tributary/protocol";
 import type { TransportName } from "@tributary/contract/schema";
@@ -16,7 +16,7 @@ const CONNECT_TRIES = 3;
 
 export type SessionState = "idle" | "connecting" | "open" | "closed";
 
-/** The proxy answered that it will not take a session: trying again at once is of no use. */
+/** The proxy refused a session, so an immediate second try cannot help. */
 class Refused extends Error {}
 
 export interface SessionHooks {
@@ -89,7 +89,7 @@ export class Session {
     this.#channel?.send(bytes);
   }
 
-  /** Closes the connection; whoever uses it is told that it is lost. A later `acquire` makes a new one. */
+  /** Closes the connection and tells its users that it is lost. A later `acquire` makes a new one. */
   close(reason: string): void {
     clearTimeout(this.#idleTimer);
     this.#attempt.abort(new Error(reason));
@@ -135,7 +135,7 @@ export class Session {
       run: async (stop) => ({ transport, channel: await this.#tryOnce(transport, stop) }),
       discard: (made) => made.channel.close(),
     }));
-    // A head start that a worker's own start used up would be none.
+    // The head start counts from here, because the worker's start would use it up.
     await order[0]!.started?.();
     const { transport, channel } = await race(runners, this.#settings.headStartMs, signal);
     this.transport = transport.name;
@@ -203,7 +203,7 @@ export class Session {
   }
 }
 
-/** All sessions of a client, one a proxy. */
+/** All sessions of a client, one for each proxy. */
 export class SessionPool {
   readonly #byKey = new Map<number, Session>();
   #lastKey = 0;
@@ -248,7 +248,7 @@ export class SessionPool {
   }
 }
 
-/** Our largest message bounds the sender's queue: what is queued when we have enough is sent in vain. */
+/** Limits the proxy's message size. A smaller message limits its queue, which is wasted when the chunk is complete. */
 function withMessageLimit(sdp: string): string {
   return sdp.replace(/a=max-message-size:\d+/, `a=max-message-size:${LIMITS.messageBytesMax}`);
 }

@@ -1,6 +1,6 @@
 /**
- * Mode `direct`, and the fallback of the others: bytes from the origin itself, all of them or the rest. The origin's
- * answer is handed on as it is, errors too; a rest is taken only from an answer that fits what came before.
+ * Mode `direct`, and the fallback of the other modes: fetches all bytes or the rest from the origin. It returns the
+ * origin's answer unchanged, also an error. It takes the rest only from an answer that matches the earlier bytes.
  */
 import { parseContentRange, type RangeRequest, type ResponseHead, type Rejection } from "@tributary/contract";
 import { DownloadError, messageOf } from "../errors";

@@ -1,7 +1,7 @@
 /**
  * Modes `uncoded-mutp`, `coded-mutp` and `coded`: chunks over the sessions, decoded by the engine. A request longer
- * than one chunk is cut into ranges; they are fetched two at a time and handed on in order. Where no session comes up
- * in time the mode fails with `noTransport`, before it has delivered anything.
+ * than one chunk is cut into ranges. Two ranges are fetched at a time, and their bytes are delivered in order. If no
+ * session opens in time, the mode fails with `noTransport` before it delivers a byte.
  */
 import { parseContentRange, type ByteRange, type ResponseHead, type Rejection } from "@tributary/contract";
 import type { KnownPath, MutpMode, PlanHead, ReceiverStats } from "@tributary/protocol";
@@ -26,7 +26,7 @@ export interface MutpServices {
   slots: Slots;
   memory: NetworkMemory<KnownPath>;
   onProxyFailed: ProxyFailure;
-  /** One that was silent brings something again. */
+  /** A proxy that was silent sends packets again. */
   onProxyBack(proxy: ProxyInfo): void;
 }
 
@@ -97,7 +97,7 @@ class MutpDownload {
     return this.#fetchCut({ start: 0, end: length - 1 }, 200);
   }
 
-  /** Gives up all that is under way. */
+  /** Aborts all active chunks. */
   readonly stop = (): void => {
     this.#stopped = true;
     this.#watch.pause();
@@ -274,8 +274,8 @@ class MutpDownload {
   }
 
   /**
-   * Opens the session for a chunk, and again when it is lost, over whatever transport then gets through: the engine
-   * keeps what it has and asks for the rest. Returns what ends it.
+   * Opens the session for a chunk, and opens it again after a loss, over any transport that works. The engine keeps
+   * its packets and asks for the rest. Returns a function that stops this.
    */
   #bringUp(
     session: Session,
@@ -316,7 +316,7 @@ class MutpDownload {
     tellEngine();
   }
 
-  /** Datagrams do not get through, by any transport, to any of the proxies. */
+  /** Fails the download because no transport reaches any proxy. */
   #giveUpSessions(reason: string): void {
     if (this.#hasSession || this.#stopped) return;
     this.#stalled = {

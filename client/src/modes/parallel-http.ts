@@ -1,6 +1,6 @@
 /**
- * Mode `parallel-http`, the paper's rival without coding: the same request to every proxy. Bytes are handed on from
- * whichever answer is furthest ahead; the first to end wins and the others are stopped. What all of them sent counts.
+ * Mode `parallel-http`, the paper's uncoded baseline: sends the same request to every proxy and delivers bytes from the
+ * answer that is furthest ahead. The first complete answer stops the others. The bytes of all answers count.
  */
 import type { Rejection } from "@tributary/contract";
 import type { ProxyInfo } from "../api";

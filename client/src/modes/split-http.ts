@@ -1,6 +1,6 @@
 /**
- * Mode `split-http`: byte ranges over persistent HTTP from all proxies at once. What to ask of whom is decided by the
- * protocol's SplitHttp; here are its requests, its clock, the reader that may be slow, and the abort.
+ * Mode `split-http`: fetches byte ranges over persistent HTTP from all proxies at once. The protocol's SplitHttp
+ * decides which proxy gets which range. This file does the requests, the clock, the slow reader and the abort.
  */
 import type { ByteRange, ResponseHead, Rejection } from "@tributary/contract";
 import { SplitHttp, type SplitHttpCommand, type SplitHttpEvent } from "@tributary/protocol";
@@ -144,12 +144,12 @@ class SplitTransfer {
     this.#onProxyFailed(this.#proxies[proxyIndex]!, rejection);
   }
 
-  /** While the reader is behind silence does not count, whatever still comes. */
+  /** Silence does not count while the reader is behind. */
   #progress(): void {
     if (!this.#result && !this.#waitsForReader) this.#watch.progress();
   }
 
-  /** While the reader is behind nothing new is asked for, and what comes waits. */
+  /** The client asks for nothing new while the reader is behind, and received bytes wait. */
   async #awaitReader(): Promise<void> {
     if (this.#waitsForReader) return;
     this.#waitsForReader = true;
