@@ -58,7 +58,7 @@ class Peer {
     peer.channel = await transport.open({
       proxy: edge.proxy,
       session: 1,
-      sendOffer: (offer) => edge.exchange(offer),
+      sendOffer: (offer) => edge.sendOffer(offer),
       signal,
       onMessage: (bytes) => peer.messages.push(bytes.slice()),
       onClosed: (reason) => peer.ends.push(reason),
@@ -176,7 +176,7 @@ export const CASES: Record<string, Case> = {
     const nowhere = await openEdge(transport.name);
     nowhere.close();
     await pause(50);
-    const failing: Edge = { ...nowhere, proxy: nowhere.proxy, exchange: () => Promise.reject(new Error("no proxy")) };
+    const failing: Edge = { ...nowhere, proxy: nowhere.proxy, sendOffer: () => Promise.reject(new Error("no proxy")) };
     const reason = await Peer.open(transport, failing, AbortSignal.timeout(1500)).catch((error: unknown) => error);
     check(reason instanceof Error, "the attempt did not fail");
   },

@@ -17,7 +17,7 @@ export interface Edge {
   readonly udpPort: number;
   /** True if this is WebRTC by node-datachannel. */
   readonly isLibrary: boolean;
-  exchange(offer: string): Promise<string>;
+  sendOffer(offer: string): Promise<string>;
   /** The reasons that the edge gave when channels ended. */
   readonly ends: string[];
   readonly openCount: number;
@@ -46,7 +46,7 @@ export async function openEdge(name: "webrtc" | "webtransport" | "udp", withLibr
     get openCount() {
       return open.size;
     },
-    exchange: () => Promise.reject(new Error("this transport has no signalling")),
+    sendOffer: () => Promise.reject(new Error("this transport has no signalling")),
   };
   const proxy: ProxyInfo = { id: name, name, url: "http://127.0.0.1:1" };
   if (name === "udp") {
@@ -80,8 +80,8 @@ export async function openEdge(name: "webrtc" | "webtransport" | "udp", withLibr
     () => undefined,
   );
   let offers = 0;
-  const exchange = (offer: string): Promise<string> => edge.accept(`${++offers}`, offer, onSession);
-  return Object.assign(common, { proxy, udpPort, exchange, close: () => edge.close() });
+  const sendOffer = (offer: string): Promise<string> => edge.accept(`${++offers}`, offer, onSession);
+  return Object.assign(common, { proxy, udpPort, sendOffer, close: () => edge.close() });
 }
 
 function echoOf(channel: Channel, onEnd: (reason: string) => void): ReturnType<OpenSession> {

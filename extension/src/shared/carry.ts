@@ -11,7 +11,7 @@ export interface MediaRequest {
   range: ByteRange | null;
 }
 
-/** Either `native`, or `head`, then `bytes` in order, then `end` or `error`. Never from inside `exchange`. */
+/** The events are either `native`, or `head`, then `bytes` in order, then `end` or `error`. None comes before `carry` returns. */
 export interface CarriedRequestEvents {
   native(): void;
   head(head: PageResponseHead): void;
