@@ -1,6 +1,6 @@
 /**
- * What a browser's User-Agent says of its family, major version and system, and nothing more: it would tell people
- * apart.
+ * Reads the family, major version and system of a browser from its User-Agent. It reads nothing else, because more
+ * detail would tell people apart.
  */
 
 const BROWSERS: readonly [RegExp, string][] = [
@@ -19,7 +19,7 @@ const SYSTEMS: readonly [RegExp, string][] = [
   [/\bLinux\b/, "linux"],
 ];
 
-/** Empty where it says nothing known. */
+/** Leaves out what it does not recognise. */
 export function describeAgent(userAgent: string): { agent?: string; os?: string } {
   const browser = BROWSERS.find(([pattern]) => pattern.test(userAgent));
   const os = SYSTEMS.find(([pattern]) => pattern.test(userAgent))?.[1];

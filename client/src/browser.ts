@@ -1,5 +1,6 @@
 /**
- * The library in a browser: RTCPeerConnection, a dedicated Worker. For a page or an extension's document, not a worker.
+ * The library in a browser. It uses RTCPeerConnection and a dedicated Worker, so it runs in a page or in a document of
+ * an extension, but not in a worker.
  */
 import { ProxyClient, type ProxyClientOptions } from "./client";
 import type { FromEngine } from "./messages";
@@ -13,9 +14,9 @@ import { browserWebRtc } from "./transports/webrtc-browser";
 export { ProxyClient } from "./client";
 
 export interface BrowserClientOptions extends Omit<ProxyClientOptions, "platform" | "source"> {
-  /** Where the bundle of `@tributary/client/worker` is. */
+  /** The URL of the bundle of `@tributary/client/worker`. */
   workerUrl: string | URL;
-  /** Where the codec's WebAssembly module is. */
+  /** The URL of the codec's WebAssembly module. */
   wasmUrl: string | URL;
   source?: ProxyClientOptions["source"];
 }

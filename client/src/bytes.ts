@@ -1,9 +1,9 @@
-/** Bytes cut for delivery, joined, and spelled. */
+/** Small functions on bytes: cut them into pieces, join pieces, and write them as hex. */
 
-/** The largest piece that the body stream gets: small enough to flow, and large enough to be cheap to transfer. */
+/** The largest piece of the body stream. Smaller pieces cost more transfers, and larger pieces come less evenly. */
 const PIECE_BYTES_MAX = 65_536;
 
-/** Pieces of at most PIECE_BYTES_MAX, each with a buffer of its own, so that each can be transferred. */
+/** Cuts bytes into pieces of at most PIECE_BYTES_MAX. Each has its own buffer, so that it can be transferred. */
 export function piecesOf(bytes: Uint8Array): Uint8Array[] {
   if (bytes.length <= PIECE_BYTES_MAX) return [bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice()];
   const pieces: Uint8Array[] = [];
@@ -12,7 +12,7 @@ export function piecesOf(bytes: Uint8Array): Uint8Array[] {
   return pieces;
 }
 
-/** One buffer, no larger than what is in it. */
+/** Joins pieces into one buffer without spare room. */
 export function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
@@ -23,7 +23,7 @@ export function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return whole;
 }
 
-/** In lower case. */
+/** Writes bytes as lower-case hex. */
 export function hexOf(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -38,11 +38,11 @@ test.each([
   ["webtransport", ["webtransport"], []],
   ["webrtc", ["webrtc"], ["webrtc"]],
   ["udp", ["udp"], []],
-] as const)("choice: %s, asked for by name, is the only one", (option, full, plain) => {
+] as const)("choice: tries only %s if the caller names it", (option, full, plain) => {
   expect([names(choose(option), FULL), names(choose(option), PLAIN)]).toEqual([full, plain]);
 });
 
-test("choice: what worked comes first for a while, with this proxy and with others that are new", () => {
+test("choice: the transport that worked comes first for a while, with this proxy and with new ones", () => {
   const choice = choose("auto");
   choice.noteWorked(FULL, "webrtc", 0);
   expect([names(choice, FULL, 1000), names(choice, OTHER, 1000)]).toEqual([
@@ -52,14 +52,14 @@ test("choice: what worked comes first for a while, with this proxy and with othe
   expect(names(choice, FULL, 1001)).toEqual(["webtransport", "webrtc"]);
 });
 
-test("choice: what worked with a proxy counts more than what worked elsewhere", () => {
+test("choice: prefers the transport that worked with this proxy to one that worked with another", () => {
   const choice = choose("auto");
   choice.noteWorked(FULL, "webrtc", 0);
   choice.noteWorked(OTHER, "webtransport", 1);
   expect(names(choice, FULL, 2)).toEqual(["webrtc", "webtransport"]);
 });
 
-test("choice: what worked in one network says nothing of another, and holds again in the first", () => {
+test("choice: remembers the transport that worked separately for each network", () => {
   let network = "hotel";
   const choice = choose("auto", () => network);
   choice.noteWorked(FULL, "webrtc", 0);

@@ -1,18 +1,21 @@
 /**
- * Garbage of packets, in a browser. What Chromium keeps of each datagram and message goes with a full collection only,
- * and V8 begins one late where its own heap is small: tens of megabytes wait for it. A buffer of this size begins it;
- * never touched, it takes no memory itself.
+ * Collects the garbage that packets leave in a browser. Chromium frees its memory for datagrams and messages only in a
+ * full collection. V8 starts one late if its own heap is small, so tens of megabytes pile up.
  */
+
+/** Allocating a buffer of this size starts a full collection. Nobody writes to it, so it takes no memory. */
 const UNTOUCHED_BYTES = 64 * 1024 * 1024;
 const EVERY_MS = 2000;
-/** When packets began to come after the last silence, when the last one came, and when garbage was collected last. */
+/** The time of the first packet after the last silence. */
 let begunMs = 0;
+/** The time of the last packet. */
 let heardMs = -Infinity;
+/** The time of the last collection. */
 let collectedMs = 0;
 
 /**
- * For whoever has dealt with a packet or message: has garbage collected now and then while they go on, not where they
- * begin: there a request waits for the next ones.
+ * Call this after each packet or message. It collects garbage from time to time while packets come. It does not collect
+ * when packets begin to come, because then a request waits for the next ones.
  */
 export function collectWhileBusy(nowMs = performance.now()): void {
   if (nowMs - heardMs >= EVERY_MS) begunMs = nowMs;
@@ -21,8 +24,8 @@ export function collectWhileBusy(nowMs = performance.now()): void {
 }
 
 /**
- * For whoever has nothing under way any more. Does nothing where no packet has come since the last time, or that was a
- * moment ago.
+ * Call this when no request is open. It does nothing if no packet came since the last collection, or if that collection
+ * was less than EVERY_MS ago.
  */
 export function collectGarbage(nowMs = performance.now()): void {
   if (heardMs <= collectedMs || nowMs - collectedMs < EVERY_MS) return;
@@ -30,6 +33,6 @@ export function collectGarbage(nowMs = performance.now()): void {
   try {
     new ArrayBuffer(UNTOUCHED_BYTES);
   } catch {
-    // Where there is no room for it, the browser collects by itself.
+    // If there is no room for the buffer, the browser collects garbage without help.
   }
 }

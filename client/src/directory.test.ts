@@ -33,7 +33,7 @@ function build(names: string[], configured: () => Promise<void> = () => Promise.
 }
 
 describe("directory", () => {
-  test("directory: asks once in ten seconds, and then without making anyone wait", async () => {
+  test("directory: asks Origo once in ten seconds, and no download waits for a later request", async () => {
     const { state, pick } = build(["a", "b", "c"]);
     expect(await pick(2)).toBe("ab");
     state.nowMs = 10_000;
@@ -44,7 +44,7 @@ describe("directory", () => {
     expect(state.asked).toBe(2);
   });
 
-  test("directory: is ready only when the configuration is known, too, though the list came before it", async () => {
+  test("directory: is ready only when both the list and the configuration are known", async () => {
     let tell = (): void => undefined;
     const { directory } = build(["a"], () => new Promise((resolve) => (tell = resolve)));
     const [first, order] = [directory.ready(), [] as string[]];
@@ -58,7 +58,7 @@ describe("directory", () => {
     expect(order).toEqual(["configured", "ready"]);
   });
 
-  test("directory: keeps to the same proxies when the list's order changes", async () => {
+  test("directory: keeps the same proxies when the order of the list changes", async () => {
     const { state, pick } = build(["a", "b", "c"]);
     await pick(2);
     state.names = ["c", "b", "a"];
@@ -68,7 +68,7 @@ describe("directory", () => {
     expect(await pick(3)).toBe("abc");
   });
 
-  test("directory: replaces one that failed, and takes it again after its penalty", async () => {
+  test("directory: replaces a proxy that failed, and uses it again after its penalty", async () => {
     const { state, directory, pick } = build(["a", "b", "c"]);
     await pick(2);
     directory.penalise("a");
@@ -78,7 +78,7 @@ describe("directory", () => {
     expect(await pick(3)).toBe("bca");
   });
 
-  test("directory: lets go of one that Origo no longer lists", async () => {
+  test("directory: drops a proxy that Origo removes from its list", async () => {
     const { state, directory, pick } = build(["a", "b", "c"]);
     await pick(2);
     state.names = ["b", "c"];
@@ -100,7 +100,7 @@ describe("directory", () => {
     });
   });
 
-  test("directory: goes on with the proxies it knows when Origo dies", async () => {
+  test("directory: keeps using the known proxies when Origo dies", async () => {
     const { state, pick } = build(["a", "b"]);
     await pick(2);
     state.dead = true;
@@ -108,7 +108,7 @@ describe("directory", () => {
     expect(await pick(2)).toBe("ab");
   });
 
-  test("directory: says why there is none", async () => {
+  test("directory: says why it has no proxy", async () => {
     const { state, pick } = build([]);
     expect(await pick(2)).toBe("Origo knows no live proxy that works");
     state.names = ["a"];
@@ -118,7 +118,7 @@ describe("directory", () => {
     expect(await dead.pick(1)).toBe("Origo at http://origo cannot be reached: fetch failed");
   });
 
-  test("directory: knows the network as Origo named it last, and as before where it names none", async () => {
+  test("directory: takes the network's name from Origo, and keeps the last one if Origo gives none", async () => {
     const { state, directory } = build(["a"]);
     const seen: string[] = [directory.network];
     for (const network of ["198.51.100.0/24", undefined, "203.0.113.0/24"]) {
@@ -129,7 +129,7 @@ describe("directory", () => {
     expect(seen).toEqual(["", "198.51.100.0/24", "198.51.100.0/24", "203.0.113.0/24"]);
   });
 
-  test("directory: ignores entries that are no proxies", async () => {
+  test("directory: ignores entries that are not proxies", async () => {
     const { directory, pick } = build(["a"]);
     const platform = {
       now: () => 0,

@@ -15,9 +15,9 @@ const ASK_AGAIN_MS = 100;
 export type Picked = { proxies: ProxyInfo[] } | { rejection: Rejection };
 
 export class Directory {
-  /** Opens the proxies of the list, and the chosen ones; undefined where Origo gives none. */
+  /** The token that opens the listed and the chosen proxies. Undefined if Origo gives no token. */
   token: string | undefined;
-  /** The one that the client asked from last, as Origo calls it; empty where it has not told. */
+  /** Origo's latest name for the client's network. Empty before Origo gives a name. */
   network = "";
   #chosen: ProxyInfo[] = [];
   #listed: ProxyInfo[] = [];
@@ -38,7 +38,7 @@ export class Directory {
     origoUrl: string,
     platform: Platform,
     settings: Settings,
-    /** Asked for whenever the list is. */
+    /** Refreshed together with the list. */
     remote: Pick<RemoteConfig, "refresh">,
     clientId: string,
   ) {
@@ -49,14 +49,14 @@ export class Directory {
     this.#clientId = clientId;
   }
 
-  /** Waits for Origo's first answer, the configuration with it, or for what stands in its way. */
+  /** Resolves when Origo has given the list and the configuration for the first time, or when it cannot. */
   async ready(): Promise<void> {
     if (!this.#hasAnswered) await this.refresh();
   }
 
   /**
-   * Up to `count` proxies, at least one; or the reason why there is none. Waits for Origo only where it has none, or
-   * their token may have ended.
+   * Picks up to `count` proxies, at least one, or gives the reason why it has no proxy. Waits for Origo only if it has
+   * no proxy, or if the token may have expired.
    */
   async pick(count: number): Promise<Picked> {
     const isReady = this.#fill(count).length > 0;
@@ -83,7 +83,7 @@ export class Directory {
     this.#penaltyUntilMs.delete(id);
   }
 
-  /** Asks Origo anew, whatever the age of the list. Returns what went wrong, undefined when nothing did. */
+  /** Asks Origo again, even if the list is new. Returns what went wrong, or undefined. */
   refresh(): Promise<Rejection | undefined> {
     this.#refreshing ??= Promise.all([this.#ask(), this.#remote.refresh()])
       .then(([problem]) => this.#note(problem))
@@ -91,7 +91,7 @@ export class Directory {
     return this.#refreshing;
   }
 
-  /** What went wrong just now: asking again at once would only double the wait. */
+  /** The problem of the last request, if it is newer than ASK_AGAIN_MS. A new request would only double the wait. */
   #freshProblem(): Rejection | undefined {
     return this.#platform.now() - this.#problemMs < ASK_AGAIN_MS ? this.#problem : undefined;
   }
@@ -125,14 +125,14 @@ export class Directory {
     }
   }
 
-  /** A fleet may be larger than the list: the token shall open the chosen ones too. */
+  /** Names the chosen proxies, so that the token opens them too. Origo's list may leave them out. */
   #keep(): string {
     return this.#chosen.length === 0 ? "" : `&keep=${this.#chosen.map(({ id }) => encodeURIComponent(id)).join(",")}`;
   }
 
   /**
-   * A chosen one may be listed anew, with other addresses and certificates. A full list may leave out some that are
-   * live.
+   * Takes a new list. A chosen proxy gets its listed addresses and certificates. It stays chosen if a full list leaves
+   * it out, because a full list may omit live proxies.
    */
   #adopt(proxies: ProxyInfo[]): void {
     this.#listed = proxies;

@@ -1,7 +1,7 @@
 /**
- * The main thread's side of the engine: starts the worker when it is first needed, batches incoming packets, and
- * tells each request's handlers what the engine says; likewise for the channels that live in the worker. A worker that
- * dies fails its requests; the next one gets a new worker. Decides nothing about downloads.
+ * The main thread's side of the engine. It starts the worker on first use, batches incoming packets, and passes the
+ * engine's messages to the handlers of each request and of each channel in the worker. If the worker dies, its requests
+ * fail, and the next request gets a new worker. This file decides nothing about downloads.
  */
 import type { Rejection } from "@tributary/contract";
 import type { TransportName } from "@tributary/contract/schema";
@@ -18,7 +18,7 @@ import {
 } from "./messages";
 import type { Channel, ChannelOptions, EngineWorker, Hasher, Platform, Transport } from "./platform";
 
-/** A batch is posted at once when it has this many bytes, else with the macrotask's end. */
+/** A batch of this many bytes is posted at once. A smaller batch is posted at the end of the macrotask. */
 const BATCH_BYTES = 65_536;
 
 export interface RequestHandlers {
@@ -27,13 +27,13 @@ export interface RequestHandlers {
   onStats(stats: ReceiverStats): void;
   onComplete(): void;
   onFailed(rejection: Rejection): void;
-  /** Of a request that is traced, before it is closed. */
+  /** Called once for a traced request, before `onClosed`. */
   onTrace?(trace: RequestTrace): void;
-  /** Nothing comes after this. */
+  /** The last call for a request. */
   onClosed(): void;
 }
 
-/** A channel in the worker, from its asking on. */
+/** A channel in the worker. It exists here from the moment that it is asked for. */
 interface WorkerChannel {
   sendOffer(offer: string): void;
   opened(): void;
@@ -46,15 +46,15 @@ interface Pending<T> {
 }
 
 export class EngineLink {
-  /** The codec's engine, once a worker has told it. */
+  /** The name of the codec's engine. Undefined until a worker reports it. */
   engineName: string | undefined;
   #worker: EngineWorker | undefined;
-  /** Of the worker's start, or its end. */
+  /** Resolves when the worker has started or ended. */
   #started = Promise.resolve();
   #noteStarted = (): void => undefined;
   readonly #requests = new Map<number, RequestHandlers>();
   readonly #digests = new Map<number, Pending<string>>();
-  /** Messages of each session that wait to be posted. */
+  /** The messages that wait to be posted, by session. */
   readonly #batches = new Map<number, Uint8Array[]>();
   #batchedBytes = 0;
   #flushQueued = false;
@@ -71,16 +71,13 @@ export class EngineLink {
     this.#send = send;
   }
 
-  /**
-   * Starts the worker, which makes its codec, before there is anything for it to do. Resolves when it has started, or
-   * ended.
-   */
+  /** Starts the worker before it is needed, so that its codec is ready. Resolves when it has started or ended. */
   prepare(): Promise<void> {
     this.#worker ??= this.#spawn();
     return this.#started;
   }
 
-  /** Starts a request over `sessions`; each takes part from `ready` on. Returns its id, unique in this client. */
+  /** Starts a request. Each of `sessions` takes part when `ready` is called. Returns an id, unique in this client. */
   start(sessions: number[], options: StartOptions, handlers: RequestHandlers): number {
     const requestId = (this.#lastRequestId = (this.#lastRequestId % 0xffff_ffff) + 1);
     this.#requests.set(requestId, handlers);
@@ -97,12 +94,12 @@ export class EngineLink {
     if (this.#requests.has(requestId)) this.#post({ type: "lost", requestId, proxyIndex, reason, away });
   }
 
-  /** No more events but stats and closed. */
+  /** Aborts a request. Its handlers get only `onStats`, `onTrace` and `onClosed` after this. */
   abort(requestId: number): void {
     if (this.#requests.has(requestId)) this.#post({ type: "abort", requestId });
   }
 
-  /** A message from a session, which must stay as it is until the macrotask's end. */
+  /** Takes a message from a session. The bytes must not change before the macrotask ends. */
   receive(session: number, bytes: Uint8Array): void {
     const batch = this.#batches.get(session);
     if (batch) batch.push(bytes);
@@ -118,7 +115,7 @@ export class EngineLink {
     }
   }
 
-  /** A transport that lives in the worker. */
+  /** Makes a transport whose channels are in the worker. */
   transport(name: TransportName, reaches: Transport["reaches"]): Transport {
     return { name, reaches, started: () => this.prepare(), open: (options) => this.#openChannel(name, options) };
   }
@@ -166,9 +163,7 @@ export class EngineLink {
     });
   }
 
-  /**
-   * A hasher that works in the engine's worker. What a worker that has ended was given is lost, and the digest with it.
-   */
+  /** Makes a hasher that works in the engine's worker. If the worker ends, the hashed bytes and the digest are lost. */
   createHasher(): Hasher {
     const hashId = ++this.#lastHashId;
     let worker: EngineWorker | undefined;

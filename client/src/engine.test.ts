@@ -43,7 +43,7 @@ async function build() {
 }
 
 describe("engine", () => {
-  test("engine: an answer to what a session took along counts before the session is known to be open", async () => {
+  test("engine: counts the answer to a first request before the session is reported open", async () => {
     const { engine, sent, take } = await build();
     const body = bytesOf(400);
     engine.handle({ type: "start", requestId: 7, sessions: [3], options: OPTIONS }, 0);
@@ -63,7 +63,7 @@ describe("engine", () => {
   });
 
   test.each(["uncoded-mutp", "coded"] as const)(
-    "engine: a proxy whose answer came over a channel that did not stay is asked again over the one that did (%s)",
+    "engine: asks a proxy again over the remaining channel if the channel of its answer closes (%s)",
     async (mode) => {
       const { engine, sent, take } = await build();
       const body = bytesOf(400);
@@ -83,7 +83,7 @@ describe("engine", () => {
     },
   );
 
-  test("engine: pings a session that opens early, and a more distant proxy starts at a later packet", async () => {
+  test("engine: pings a session that opens early, and starts a more distant proxy at a later packet", async () => {
     const { engine, posted, sent } = await build();
     for (const session of [3, 4]) {
       expect(engine.firstOf(session, 0)).toBeUndefined();
@@ -112,7 +112,7 @@ describe("engine", () => {
     expect(ask(8)).toEqual([0, 0]);
   });
 
-  test("engine: what has come of all sessions counts before any is granted more", async () => {
+  test("engine: counts the packets of all sessions before it grants more to one of them", async () => {
     const { engine, sent } = await build();
     const body = bytesOf(1000);
     engine.handle({ type: "start", requestId: 7, sessions: [3, 4], options: { ...OPTIONS, mode: "coded" } }, 0);
@@ -136,7 +136,7 @@ describe("engine", () => {
     ]);
   });
 
-  test("engine: asks each ready session, hands bytes on in order, ends with feedback and closes", async () => {
+  test("engine: asks each ready session, delivers bytes in order, sends final feedback and closes", async () => {
     const { engine, sent, take, transfers, posted } = await build();
     const body = bytesOf(1000);
     engine.handle({ type: "start", requestId: 7, sessions: [3, 4], options: OPTIONS }, 0);
@@ -185,7 +185,7 @@ describe("engine", () => {
     expect(engine.pollTimeout()).toBeUndefined();
   });
 
-  test("engine: closes by itself when no proxy answers its final feedback", async () => {
+  test("engine: closes a request even if no proxy answers its final feedback", async () => {
     const { engine, take } = await build();
     engine.handle({ type: "start", requestId: 1, sessions: [1], options: OPTIONS }, 0);
     engine.handle({ type: "ready", requestId: 1, proxyIndex: 0 }, 0);
@@ -199,7 +199,7 @@ describe("engine", () => {
     expect(engine.openCount).toBe(0);
   });
 
-  test("engine: counts what it cannot read as rejected and goes on", async () => {
+  test("engine: counts an unreadable frame as rejected and continues", async () => {
     const { engine, take } = await build();
     const body = bytesOf(100);
     engine.handle({ type: "start", requestId: 1, sessions: [5], options: OPTIONS }, 0);
@@ -220,7 +220,7 @@ describe("engine", () => {
     expect(take("closed")[0]!.stats.proxies[0]).toMatchObject({ packets: 6, innovative: 1, rejected: 5 });
   });
 
-  test("engine: frames of a session that takes no part in a request do not reach it", async () => {
+  test("engine: ignores frames of a session that takes no part in the request", async () => {
     const { engine, take } = await build();
     engine.handle({ type: "start", requestId: 1, sessions: [5], options: OPTIONS }, 0);
     engine.handle({ type: "ready", requestId: 1, proxyIndex: 0 }, 0);
@@ -235,7 +235,7 @@ describe("engine", () => {
     expect(sent()).toEqual([[2, "pong"]]);
   });
 
-  test("engine: the first proxy that says the chunk is too large decides", async () => {
+  test("engine: fails when the first proxy reports that the chunk is too large", async () => {
     const { engine, take } = await build();
     engine.handle({ type: "start", requestId: 1, sessions: [1, 2], options: OPTIONS }, 0);
     engine.handle({ type: "ready", requestId: 1, proxyIndex: 0 }, 0);
@@ -245,7 +245,7 @@ describe("engine", () => {
   });
 
   test.each([undefined, 0, 1000, LIMITS.chunkBytesMax, 1.5e9 + 0.5, Infinity])(
-    "engine: a proxy that finds %p bytes too large has failed, and decides nothing",
+    "engine: only the proxy fails that calls a chunk of %p bytes too large",
     async (got) => {
       const { engine, take } = await build();
       engine.handle({ type: "start", requestId: 1, sessions: [1, 2], options: OPTIONS }, 0);
@@ -265,7 +265,7 @@ describe("engine", () => {
     },
   );
 
-  test("engine: tells of a proxy that is back before anything has come of it", async () => {
+  test("engine: reports that a proxy is back before it sends a packet", async () => {
     const { engine, take } = await build();
     engine.handle({ type: "start", requestId: 1, sessions: [1], options: OPTIONS }, 0);
     engine.handle({ type: "ready", requestId: 1, proxyIndex: 0 }, 0);
@@ -281,7 +281,7 @@ describe("engine", () => {
     expect(statesAt(4100)).toEqual(["waiting"]);
   });
 
-  test("engine: fails when every proxy is lost, with the last reason", async () => {
+  test("engine: fails with the last reason when every proxy is lost", async () => {
     const { engine, take } = await build();
     engine.handle({ type: "start", requestId: 1, sessions: [1, 2], options: OPTIONS }, 0);
     engine.handle({ type: "lost", requestId: 1, proxyIndex: 0, reason: "one", away: false }, 1);
@@ -291,7 +291,7 @@ describe("engine", () => {
     expect(take("closed")).toHaveLength(1);
   });
 
-  test("engine: a request with values over the limits fails alone", async () => {
+  test("engine: a request with values over the limits fails, and no other request does", async () => {
     const { engine, take } = await build();
     engine.handle({ type: "start", requestId: 1, sessions: [1], options: { ...OPTIONS, symbolBytes: 9999 } }, 0);
     expect(take("failed")).toMatchObject([{ requestId: 1, rejection: { kind: "requestInvalid" } }]);
@@ -299,7 +299,7 @@ describe("engine", () => {
     expect(engine.openCount).toBe(0);
   });
 
-  test("engine: tells counts at most every 100 ms while packets come", async () => {
+  test("engine: reports counts at most every 100 ms while packets come", async () => {
     const { engine, take } = await build();
     const body = bytesOf(40_000);
     engine.handle({ type: "start", requestId: 1, sessions: [1], options: OPTIONS }, 0);
@@ -311,7 +311,7 @@ describe("engine", () => {
     expect(take("stats").length).toBeLessThanOrEqual(3);
   });
 
-  test("engine: hashes what it is given, several at once", async () => {
+  test("engine: computes several hashes at once", async () => {
     const { engine, take } = await build();
     const [a, b] = [bytesOf(5000, 1), bytesOf(7000, 2)];
     engine.handle({ type: "hash", hashId: 1, bytes: a.subarray(0, 3000) }, 0);

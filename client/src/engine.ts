@@ -1,7 +1,7 @@
 /**
- * The download engine: owns the Receivers and their codec, and turns frames into bytes in order. It is the part that
- * runs in a worker, without the worker: pure, time arrives as `nowMs`, messages in by `handle`, out by `post`.
- * The caller calls `handleTimeout` at `pollTimeout()`.
+ * The download engine: owns the Receivers and their codec, and turns frames into bytes in order. It is pure: time
+ * arrives as `nowMs`, messages come in by `handle` and leave by `post`. worker-shell.ts runs it in a worker and calls
+ * `handleTimeout` at `pollTimeout()`.
  */
 import type { Rejection, RejectionKind } from "@tributary/contract";
 import { sha256 } from "@noble/hashes/sha2";
@@ -29,9 +29,9 @@ import {
 import { hexOf, piecesOf } from "./bytes";
 
 const STATS_EVERY_MS = 100;
-/** A REJECT fits this; symbols of the default size do not, so that few frames are looked at twice. */
+/** A longer frame is not a REJECT. Symbols of the default size are longer, so few frames are parsed twice. */
 const REJECT_BYTES_MAX = 800;
-/** What the first proxy to say it says for all, where it can be true: the origin's answer is of that kind. */
+/** Rejections that the origin's answer causes. Every proxy would send the same one, so the first one decides. */
 const DECISIVE: ReadonlySet<RejectionKind> = new Set<RejectionKind>(["chunkTooLarge", "lengthUnknown"]);
 
 interface Request {
@@ -41,13 +41,13 @@ interface Request {
   readonly chunkBytesMax: number;
   statsDueMs: number;
   statsDirty: boolean;
-  /** The outcome was posted. */
+  /** True when the outcome is posted. */
   settled: boolean;
   readonly trace: RequestTrace | undefined;
   readonly startMs: number;
 }
 
-/** What the engine itself is told; channels are the worker's business. */
+/** The messages for the engine. The worker's shell handles the messages about channels. */
 export type EngineMessage = Exclude<ToEngine, { type: "open" | "closeChannel" | "answer" }>;
 
 export type Post = (message: FromEngine, transfer: ArrayBuffer[]) => void;
@@ -56,9 +56,9 @@ export class Engine {
   readonly #requests = new Map<number, Request>();
   readonly #hashes = new Map<number, ReturnType<typeof sha256.create>>();
   readonly #outgoing = new Map<number, Uint8Array[]>();
-  /** By session: the request that went along with its opening. */
+  /** By session: the request that the session took to its proxy while it opened. */
   readonly #askedFirst = new Map<number, number>();
-  /** By session: what is known of the way to its proxy by the ping that it was opened with, and when that was sent. */
+  /** By session: when the engine sent the first ping, and the round trip that the answer showed. */
   readonly #ways = new Map<number, { pingMs: number; rttMs?: number }>();
 
   readonly #codec: Codec;
@@ -69,7 +69,7 @@ export class Engine {
     this.#post = post;
   }
 
-  /** Requests not closed yet. */
+  /** The number of requests that are not closed. */
   get openCount(): number {
     return this.#requests.size;
   }
@@ -82,7 +82,7 @@ export class Engine {
       case "ready":
         this.#with(message.requestId, nowMs, (request) => {
           request.receiver.handleProxyReady(message.proxyIndex, nowMs);
-          // That it is back is told, also where nothing comes of it.
+          // The counts show that the proxy is back, even if it sends nothing.
           request.statsDirty = true;
         });
         break;
@@ -106,13 +106,13 @@ export class Engine {
     this.#flush();
   }
 
-  /** Frames from channels of the worker's own, by session. */
+  /** Takes frames from the worker's own channels, by session. */
   receive(bySession: Iterable<[number, Iterable<Uint8Array>]>, nowMs: number): void {
     this.#handleFrames(bySession, nowMs);
     this.#flush();
   }
 
-  /** What the proxy of a session that is opening is asked first. */
+  /** Returns the first request for a session that opens. Undefined if no request waits for its proxy. */
   firstOf(session: number, nowMs: number): Uint8Array | undefined {
     this.#ways.delete(session);
     for (const { requestId, sessions, receiver } of this.#requests.values()) {
@@ -125,8 +125,8 @@ export class Engine {
   }
 
   /**
-   * A session whose proxy was asked while it opened: if the answer is wanted no more, the proxy is told. One that was
-   * opened for later is pinged: the first request then knows the round trip.
+   * Handles a session that has opened. If it took a request along and that request is decided, the engine tells the
+   * proxy to stop. A session that took no request along gets a ping, so that the first request knows the round trip.
    */
   handleOpened(session: number, nowMs: number): void {
     const requestId = this.#askedFirst.get(session);
@@ -139,8 +139,8 @@ export class Engine {
   }
 
   /**
-   * A channel of this session is gone over which something had come: what it took along is asked again over the one
-   * that stays.
+   * Handles the end of a channel that had brought messages. Another channel of the session stays. The receiver asks
+   * again over it for the request that the lost channel took along.
    */
   handleChannelGone(session: number, nowMs: number): void {
     for (const { sessions, receiver } of this.#requests.values())
@@ -158,7 +158,7 @@ export class Engine {
     this.#flush();
   }
 
-  /** Absolute ms at which `handleTimeout` is due. */
+  /** The time in ms, on the clock of `nowMs`, at which `handleTimeout` is due. */
   pollTimeout(): number | undefined {
     let at = Infinity;
     for (const { receiver, statsDirty, statsDueMs } of this.#requests.values()) {
@@ -214,7 +214,7 @@ export class Engine {
     this.#pump(request, nowMs);
   }
 
-  /** Runs `step` on a request that is open, then whatever follows from it. A request that throws ends alone. */
+  /** Runs `step` on an open request and posts the results. If it throws, only this request ends. */
   #with(requestId: number, nowMs: number, step: (request: Request) => unknown): void {
     const request = this.#requests.get(requestId);
     if (!request) return;
@@ -228,8 +228,8 @@ export class Engine {
   }
 
   /**
-   * All that has come is counted before anything is answered: no session is held for silent while what it sent waits
-   * here.
+   * Counts all received frames before it answers any of them. Otherwise a session could seem silent while its frames
+   * wait here.
    */
   #handleFrames(bySession: Iterable<[number, Iterable<Uint8Array>]>, nowMs: number): void {
     const byRequest = new Map<number, [number, Uint8Array][]>();
@@ -263,8 +263,8 @@ export class Engine {
   }
 
   /**
-   * Whose frame it is. One that cannot be read counts as rejected where its session is in use; one of a request that
-   * is closed already is nobody's.
+   * Returns the request that the frame belongs to. An unreadable frame belongs to a request that uses its session, and
+   * counts there as rejected. A frame of a closed request belongs to no request.
    */
   #requestOf(session: number, bytes: Uint8Array): number | undefined {
     const requestId = requestIdOf(bytes);
@@ -353,7 +353,7 @@ export class Engine {
   }
 }
 
-/** To a hundredth. */
+/** Rounded to 0.01 ms, and at least 0. */
 const msBetween = (startMs: number, nowMs: number): number => Math.max(0, Math.round((nowMs - startMs) * 100) / 100);
 
 function rejectionOf(bytes: Uint8Array): Rejection | undefined {
@@ -362,8 +362,8 @@ function rejectionOf(bytes: Uint8Array): Rejection | undefined {
 }
 
 /**
- * A chunk that is not too large, or of which it is not told by how much: that is no answer of the origin, but the
- * proxy's own fault.
+ * Checks a proxy's claim that the chunk is too large. If the claimed size is within the limit, or missing, the claim is
+ * the proxy's own fault. Returns the rejection for that fault.
  */
 function unfoundedOf({ kind, got }: Rejection, chunkBytesMax: number): Rejection | undefined {
   if (kind !== "chunkTooLarge" || (Number.isSafeInteger(got) && got! > chunkBytesMax)) return undefined;
@@ -374,7 +374,7 @@ function unfoundedOf({ kind, got }: Rejection, chunkBytesMax: number): Rejection
 }
 
 /**
- * Gives the memory of a buffer back now, where the engine can: a worker with little else to do collects garbage late.
+ * Frees the memory of a buffer at once, if the JavaScript engine can. An idle worker collects garbage late.
  */
 function release({ buffer }: Uint8Array): void {
   (buffer as { transfer?: (bytes: number) => unknown }).transfer?.(0);

@@ -20,7 +20,7 @@ function counted() {
   return { made, inPieces };
 }
 
-test("hasher: a segment is hashed by the browser, though its pieces are gone by then", async () => {
+test("hasher: the browser hashes a segment whose pieces were overwritten after they were given", async () => {
   const { made, inPieces } = counted();
   const hasher = createHasher(inPieces);
   const body = bytesOf(150_001);

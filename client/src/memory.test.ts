@@ -1,4 +1,4 @@
-/** What is remembered, where, and for how long. */
+/** Tests what the memory keeps, for which network, and for how long. */
 import { NetworkMemory } from "./memory";
 
 function setup() {
@@ -10,20 +10,20 @@ function setup() {
   return { memory, go: (network: string): void => void (at.network = network) };
 }
 
-test("memory: a proxy is remembered as it was last seen, and no other", () => {
+test("memory: gives the latest value of a proxy, and nothing for another one", () => {
   const { memory } = setup();
   memory.note("a", "slow", 0);
   memory.note("a", "fast", 10);
   expect([memory.of("a", 500), memory.of("b", 500)]).toEqual(["fast", undefined]);
 });
 
-test("memory: what is too old is forgotten", () => {
+test("memory: forgets a value that is too old", () => {
   const { memory } = setup();
   memory.note("a", "fast", 10);
   expect([memory.of("a", 1010), memory.of("a", 1011)]).toEqual(["fast", undefined]);
 });
 
-test("memory: another network is another matter, and the first one is as it was left", () => {
+test("memory: networks have separate values, and a client that returns finds its old ones", () => {
   const { memory, go } = setup();
   memory.note("a", "fast", 0);
   go("train");
@@ -34,7 +34,7 @@ test("memory: another network is another matter, and the first one is as it was 
   expect(memory.of("a", 4)).toBe("fast");
 });
 
-test("memory: of nine networks the one not used for longest is forgotten; of 65 entries the oldest", () => {
+test("memory: forgets the least recently noted of nine networks and the oldest of 65 entries", () => {
   const { memory, go } = setup();
   for (let index = 0; index < 8; index++) {
     go(`n${index}`);

@@ -1,6 +1,6 @@
 /**
- * What goes between the main thread and the download engine in its worker. Frames travel packed: one buffer and the
- * lengths of what is in it, so that a batch costs one transfer however many packets it holds.
+ * The messages between the main thread and the download engine in its worker. Frames travel packed, as one buffer and
+ * the length of each frame, so a batch costs one transfer for any number of packets.
  */
 import type { ByteRange, TransportName, Rejection } from "@tributary/contract";
 import type { KnownPath, MutpMode, PacketFate, PlanHead, ReceiverStats } from "@tributary/protocol";
@@ -14,7 +14,7 @@ export interface PackedFrames {
 
 export interface StartOptions {
   url: string;
-  /** Shown to the proxies. */
+  /** The token that opens the proxies. */
   token?: string;
   range?: ByteRange;
   mode: MutpMode;
@@ -23,18 +23,18 @@ export interface StartOptions {
   windowPackets?: number;
   feedbackEveryPackets?: number;
   feedbackEveryMs?: number;
-  /** Mode `coded`: what is remembered of each proxy. */
+  /** Mode `coded`: earlier measurements of each proxy. */
   known?: (KnownPath | undefined)[];
-  /** Note when each packet came. */
+  /** Records the arrival time of each packet. */
   traced?: boolean;
   /**
-   * A body up to this length is one chunk: a proxy that finds it too large is not believed. Default: the limit of the
-   * protocol.
+   * The longest body that is one chunk, in bytes. If a proxy rejects a shorter chunk as too large, the engine treats
+   * that as the proxy's fault. Default: the limit of the protocol.
    */
   chunkBytesMax?: number;
 }
 
-/** What came, and what feedback was sent: ms since the request was started here, and the index of the proxy. */
+/** The received packets and the sent feedback. `ms` counts from the start of the request, `proxy` is an index. */
 export interface RequestTrace {
   packets: [ms: number, proxy: number, generation: number, fate: PacketFate][];
   feedback: [ms: number, proxy: number][];
@@ -42,15 +42,15 @@ export interface RequestTrace {
 
 export type ToEngine =
   | { type: "init"; wasm: ArrayBuffer }
-  /** `sessions[i]` is the session key of the request's proxy i. */
+  /** `sessions[i]` is the session key of proxy i of the request. */
   | { type: "start"; requestId: number; sessions: number[]; options: StartOptions }
   | { type: "ready"; requestId: number; proxyIndex: number }
   | { type: "lost"; requestId: number; proxyIndex: number; reason: string; away: boolean }
   | { type: "frames"; session: number; frames: PackedFrames }
-  /** Make a channel in the worker; `session`'s frames go through it once it is `opened`. */
+  /** Opens a channel in the worker. When it is `opened`, it carries the frames of `session`. */
   | { type: "open"; channel: number; session: number; transport: TransportName; proxy: ProxyInfo }
   | { type: "closeChannel"; channel: number }
-  /** The proxy's answer to the offer of `sendOffer`. */
+  /** The proxy's answer to the offer in `sendOffer`. */
   | { type: "answer"; channel: number; sdp: string }
   | { type: "abort"; requestId: number }
   | { type: "hash"; hashId: number; bytes: Uint8Array }
@@ -61,31 +61,31 @@ export type FromEngine =
   | { type: "inited"; engine: string }
   | { type: "initFailed"; message: string }
   | { type: "send"; session: number; frames: PackedFrames }
-  /** For WebRTC: bring this offer to the proxy. An `answer` follows, or the channel is closed. */
+  /** WebRTC: asks the main thread to bring this offer to the proxy. It answers by `answer` or `closeChannel`. */
   | { type: "sendOffer"; channel: number; offer: string }
   | { type: "opened"; channel: number }
-  /** It was open and is not any more, or could not be opened. */
+  /** An open channel has closed, or a channel could not be opened. */
   | { type: "channelClosed"; channel: number; reason: string }
   | { type: "head"; requestId: number; head: PlanHead }
   | { type: "bytes"; requestId: number; bytes: Uint8Array }
   | { type: "stats"; requestId: number; stats: ReceiverStats }
   | { type: "complete"; requestId: number }
-  /** Of a traced request, once, before `closed`. */
+  /** Sent once for a traced request, before `closed`. */
   | { type: "trace"; requestId: number; trace: RequestTrace }
   | { type: "failed"; requestId: number; rejection: Rejection }
-  /** The last message of a request: the proxies have had its final feedback. Carries its last counts. */
+  /** The last message of a request, with its final counts. The final feedback has gone to the proxies. */
   | { type: "closed"; requestId: number; stats: ReceiverStats }
   | { type: "digested"; hashId: number; hex: string };
 
 /**
- * One buffer, no larger than what is in it: what receives it keeps it until its next garbage collection, which may be
- * long.
+ * Packs frames into one buffer without spare room. The thread that receives the buffer keeps it until its next garbage
+ * collection, which may come late.
  */
 export function pack(frames: readonly Uint8Array[]): PackedFrames {
   return { bytes: joined(frames), lengths: Uint32Array.from(frames, ({ length }) => length) };
 }
 
-/** Views on the packed buffer, one a frame. */
+/** Yields one view on the packed buffer for each frame. */
 export function* unpack(frames: PackedFrames): Generator<Uint8Array> {
   let at = 0;
   for (const length of frames.lengths) {

@@ -1,7 +1,7 @@
 /**
- * The library in Node: a worker thread, with the native part's transports where that is built, else node-datachannel.
- * A process that made a session by that ends by `process.exit()`: its threads outlive its connections, and its own
- * cleanup is not safe to call.
+ * The library in Node. It uses a worker thread with the transports of the native part. Without the native part it uses
+ * node-datachannel. A process that opened a session by node-datachannel must end by `process.exit()`, because that
+ * library's threads outlive its connections, and its own cleanup is not safe to call.
  */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -23,7 +23,7 @@ export { libraryWebRtc } from "./transports/webrtc-library";
 
 const isNative = loadNativeTransport().native !== undefined;
 
-/** Every transport of this environment, on this thread: for whoever needs no engine. */
+/** Every transport of this environment, on this thread. A caller that needs no engine uses them directly. */
 export const nodeTransports: readonly Transport[] = [nodeWebTransport, nodeUdp, isNative ? nodeWebRtc : libraryWebRtc];
 
 export interface NodeClientOptions extends Omit<ProxyClientOptions, "platform" | "source"> {

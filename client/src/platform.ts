@@ -6,78 +6,78 @@ import type { TransportName } from "@tributary/contract/schema";
 import type { ProxyInfo } from "./api";
 import type { FromEngine, ToEngine } from "./messages";
 
-/** A way to carry a session's messages. Each passes the same suite: test/transports. */
+/** A way to carry a session's messages. Every transport passes the suite in test/transports. */
 export interface Transport {
   readonly name: TransportName;
-  /** Whether this end has it and that proxy offers it. */
+  /** True if this environment has the transport and the proxy offers it. */
   reaches(proxy: ProxyInfo): boolean;
-  /** Rejects with the reason, or with the signal's. */
+  /** Rejects with the reason of the failure, or with the signal's reason. */
   open(options: ChannelOptions): Promise<Channel>;
-  /** Resolves when there is what opens it, as where a worker has to start first. Starts it; never rejects. */
+  /** Starts what the transport needs, for example a worker. Resolves when that has started, and never rejects. */
   started?(): Promise<void>;
 }
 
 /** An unreliable, unordered path to a proxy for messages of up to 16,384 bytes. */
 export interface Channel {
-  /** False when the message could not be taken; it is then lost, which the protocol survives. */
+  /** Returns false when the transport did not take the message. The message is then lost, which is allowed. */
   send(bytes: Uint8Array): boolean;
   close(): void;
 }
 
 export interface ChannelOptions {
   proxy: ProxyInfo;
-  /** The session's key at the engine. */
+  /** The key of the session in the engine. */
   session: number;
-  /** For WebRTC: brings the offer to the proxy and its answer back. */
+  /** WebRTC: brings the offer to the proxy and resolves with its answer. */
   sendOffer(offerSdp: string): Promise<string>;
-  /** Gives the attempt up; the promise rejects and nothing stays open. */
+  /** Ends the attempt. The promise then rejects, and nothing stays open. */
   signal: AbortSignal;
   /**
-   * The first message, for a transport that can take it along to the proxy while the channel opens: a round trip
-   * sooner. It may get lost, or come twice: the protocol sends it again once the channel is open.
+   * The first message. Some transports can take it to the proxy while the channel opens, which saves a round trip. It
+   * may be lost or come twice, since the protocol sends it again when the channel is open.
    */
   first?: Uint8Array | undefined;
   onMessage(bytes: Uint8Array): void;
-  /** At most once, after the channel was open, and not for a `close()` of one's own. */
+  /** Called at most once, when an open channel is lost. It is not called after the caller's own `close()`. */
   onClosed(reason: string): void;
 }
 
 export interface EngineWorker {
   post(message: ToEngine, transfer: ArrayBuffer[]): void;
   onMessage(handler: (message: FromEngine) => void): void;
-  /** The worker is gone. */
+  /** The handler is called when the worker has ended. */
   onFailure(handler: (reason: string) => void): void;
   terminate(): void;
 }
 
-/** SHA-256, fed piece by piece. `update` may be given bytes that are transferred away right after it. */
+/** SHA-256 of a body in pieces. After `update` returns, the caller may transfer the bytes away. */
 export interface Hasher {
   update(bytes: Uint8Array): void;
-  /** Lower-case hex; null from one that makes none. */
+  /** Lower-case hex, or null from a hasher that makes no digest. */
   digest(): Promise<string | null>;
   discard(): void;
 }
 
 export interface Platform {
-  /** Family and major version of browser or runtime, e.g. `chrome/156`, and family of the system: for records. */
+  /** For records: family and major version of the browser or runtime, e.g. `chrome/156`, and family of the system. */
   describe(): { agent?: string; os?: string };
-  /** Monotonic, in ms. */
+  /** Milliseconds on a monotonic clock. */
   now(): number;
   /** Milliseconds since 1970. */
   epochMs(): number;
   randomUUID(): string;
   fetch(input: string, init?: RequestInit): Promise<Response>;
-  /** Runs `task` in a macrotask of its own, soon: behind what is queued now, not behind a throttled timer. */
+  /** Runs `task` soon, in its own macrotask: after the tasks that are queued, but not after a throttled timer. */
   defer(task: () => void): void;
   /** The transports of this thread. */
   readonly transports: readonly Transport[];
-  /** The names of those that the engine's worker has. */
+  /** The names of the transports in the engine's worker. */
   readonly engineTransports: readonly TransportName[];
   spawnEngine(): EngineWorker;
   /** The bytes of the WebAssembly codec. */
   loadCodec(): Promise<ArrayBuffer>;
-  /** `inPieces` makes one that works in the engine's worker, which is what there is where this is absent. */
+  /** `inPieces` makes a hasher in the engine's worker. A platform without `createHasher` uses only that one. */
   createHasher?(inPieces: () => Hasher): Hasher;
-  /** Has garbage collected, where that is worth it: nothing is under way. */
+  /** Collects garbage. Called when no request is open. */
   collect?(): void;
 }

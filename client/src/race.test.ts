@@ -12,7 +12,7 @@ interface Watched extends Runner<string> {
   discarded: string[];
 }
 
-/** Succeeds or fails after a while; gives up when it is told to, unless `isDeaf`. */
+/** Makes a runner that succeeds or fails after `afterMs`. It ends on abort, unless `isDeaf`. */
 function runner(afterMs: number, outcome: string | Error, isDeaf = false): Watched {
   const watched: Watched = {
     startedAtMs: undefined,
@@ -37,14 +37,14 @@ function runner(afterMs: number, outcome: string | Error, isDeaf = false): Watch
 
 const go = (runners: Watched[], signal = new AbortController().signal): Promise<string> => race(runners, 250, signal);
 
-test("race: the first alone where it is there within the head start", async () => {
+test("race: only the first runner starts if it succeeds within the head start", async () => {
   const runners = [runner(249, "a"), runner(10, "b")];
   const result = go(runners);
   await jest.advanceTimersByTimeAsync(249);
   expect([await result, runners[1]!.startedAtMs]).toEqual(["a", undefined]);
 });
 
-test("race: the second starts after the head start and may win; the first is given up", async () => {
+test("race: the second runner starts after the head start and may win, and the first is aborted", async () => {
   const startMs = Date.now();
   const runners = [runner(1000, "a"), runner(100, "b")];
   const result = go(runners);
@@ -52,7 +52,7 @@ test("race: the second starts after the head start and may win; the first is giv
   expect([await result, runners[1]!.startedAtMs! - startMs, runners[0]!.aborted]).toEqual(["b", 250, true]);
 });
 
-test("race: the second starts at once when the first fails", async () => {
+test("race: the second runner starts at once when the first fails", async () => {
   const startMs = Date.now();
   const runners = [runner(20, new Error("blocked")), runner(100, "b")];
   const result = go(runners);
@@ -60,14 +60,14 @@ test("race: the second starts at once when the first fails", async () => {
   expect([await result, runners[1]!.startedAtMs! - startMs]).toEqual(["b", 20]);
 });
 
-test("race: a loser that succeeds all the same is discarded", async () => {
+test("race: discards the result of a loser that still succeeds", async () => {
   const runners = [runner(400, "late", true), runner(100, "b")];
   const result = go(runners);
   await jest.advanceTimersByTimeAsync(400);
   expect([await result, runners[0]!.discarded]).toEqual(["b", ["late"]]);
 });
 
-test("race: when all fail, all reasons are told; a single one as it is", async () => {
+test("race: rejects with all reasons when all runners fail, and with a single error unchanged", async () => {
   const both = go([runner(20, new Error("no QUIC")), runner(20, new Error("no UDP"))]).catch((error: unknown) => error);
   const reason = new Error("only");
   const one = go([runner(20, reason)]).catch((error: unknown) => error);
@@ -76,7 +76,7 @@ test("race: when all fail, all reasons are told; a single one as it is", async (
   expect([((await both) as Error).message, await one]).toEqual(["no QUIC; no UDP", reason]);
 });
 
-test("race: an abort from outside ends it at once, before and during it", async () => {
+test("race: the signal ends it at once, before and during the race", async () => {
   const controller = new AbortController();
   const runners = [runner(1000, "a"), runner(1000, "b")];
   const result = go(runners, controller.signal).catch((error: unknown) => (error as Error).message);

@@ -1,8 +1,8 @@
 /**
- * Rehearsal: a download within the engine's worker, from senders of its own, before there is a real one. Engines
- * compile a function when it is first called and make it fast when it has been called often: all that handles packets
- * would be slow just while the first packets of a player's first segment come, and they come all at once. Costs a
- * worker some tens of ms while it has nothing else to do.
+ * Rehearsal: an imitated download inside the engine's worker, before the first real one. A JavaScript engine compiles a
+ * function on its first call and optimises it after many calls. Without a rehearsal, the code that handles packets
+ * would be slow for the first segment of a player, whose packets come all at once. It costs an idle worker some tens of
+ * ms.
  */
 import { parseFrame, Sender, xorshift128, type ChunkSource, type Codec } from "@tributary/protocol";
 import { Engine } from "./engine";
@@ -10,11 +10,11 @@ import { unpack, type FromEngine } from "./messages";
 
 const BYTES = 400_000;
 const SESSIONS = [1, 2];
-/** One packet in so many is lost, so that others are decoded. */
+/** One packet of this many is lost, so that the decoder has work. */
 const LOSS_EVERY = 16;
 const ROUNDS_MAX = 2000;
 
-/** Each step is a millisecond of the download; it is over when it has been through, or whoever steps it stops. */
+/** Each step plays one millisecond of the download. The generator ends when the download ends, or by `return`. */
 export function* rehearse(codec: Codec): Generator<void, void, void> {
   const senders = new Map<number, Sender>();
   const zeros = new Uint8Array(BYTES);

@@ -76,7 +76,7 @@ test("remote config: two experiments draw independently of each other (4,000 dow
   for (const key of ["aa", "ab", "ba", "bb"]) expect(Math.abs((counts.get(key) ?? 0) - 1000)).toBeLessThan(150);
 });
 
-test("remote config: who sets what any arm sets takes no part, also as a setting of the client", async () => {
+test("remote config: a caller that sets an option or setting of an arm does not join the experiment", async () => {
   const remote = await configWith(config({ experiments: [{ id: "e", arms: ARMS }] }));
   for (const given of ["windowPackets", "stallMs"])
     expect(remote.draw("c", "d", new Set([given]))).toMatchObject({ options: {}, experiments: [] });
@@ -88,7 +88,7 @@ test.each([
   ["x", 200],
   [{ version: 1 }, 200],
   [null, 200],
-])("remote config: the answer %j with status %i leaves all as it was", async (answer, status) => {
+])("remote config: the answer %j with status %i changes nothing", async (answer, status) => {
   expect((await configWith(answer, status)).draw("c", "d", NONE)).toEqual({
     options: {},
     settings: {},

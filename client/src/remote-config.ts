@@ -11,10 +11,10 @@ import type { Platform } from "./platform";
 import { splitValues, type Settings } from "./settings";
 
 export interface Configured {
-  /** As if the caller had given them. */
+  /** These options count as if the caller had set them. */
   options: GetOptions;
   settings: Partial<Settings>;
-  /** For the record; undefined as long as Origo has not answered. */
+  /** The version for the record. Undefined before Origo's first answer. */
   configVersion: number | undefined;
   experiments: DrawnArm[];
 }
@@ -34,7 +34,7 @@ export class RemoteConfig {
     this.#settings = settings;
   }
 
-  /** Asks Origo anew. What was known stays when it does not answer. */
+  /** Asks Origo again. Keeps the known values if Origo does not answer. */
   async refresh(): Promise<void> {
     try {
       const response = await this.#platform.fetch(`${this.#origoUrl}/v1/client-config`, {
@@ -45,16 +45,16 @@ export class RemoteConfig {
       const answer: unknown = response.ok ? await response.json() : undefined;
       if (isClientConfig(answer)) this.#known = answer;
     } catch {
-      // The directory reports an Origo that cannot be reached; downloads go by what was known.
+      // The directory reports an Origo that cannot be reached. Downloads use the known values.
     }
   }
 
-  /** For every download: what holds for the client as a whole. */
+  /** The settings that apply to the whole client. */
   get clientSettings(): Partial<Settings> {
     return splitValues(this.#known?.values ?? {}).settings;
   }
 
-  /** For this download; `given` names what the caller set itself. The same ids draw the same arms. */
+  /** Draws the arms of a download. `given` names the options that the caller set. The same ids draw the same arms. */
   draw(clientId: string, downloadId: string, given: ReadonlySet<string>): Configured {
     const { version, values, experiments } = this.#known ?? NOTHING;
     const merged = { ...values };
@@ -75,7 +75,7 @@ function pick<T extends { weight: number }>(arms: readonly T[], unit: number): T
   return arms.find((arm) => (left -= arm.weight) < 0) ?? arms[arms.length - 1];
 }
 
-/** 0 up to 1, evenly: FNV-1a with the finisher of MurmurHash3. */
+/** Maps a text evenly to 0 up to 1: FNV-1a with the finisher of MurmurHash3. */
 export function unitOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);

@@ -26,7 +26,7 @@ beforeEach(() => jest.useFakeTimers());
 afterEach(() => jest.useRealTimers());
 
 describe("reporter", () => {
-  test("reporter: sends what comes together as one batch", async () => {
+  test("reporter: sends reports that come together as one batch", async () => {
     const { state, reporter } = build();
     for (const id of ["a", "b", "c"]) reporter.record(record(id));
     await jest.advanceTimersByTimeAsync(1000);
@@ -46,7 +46,7 @@ describe("reporter", () => {
     await reporter.close(100);
   });
 
-  test("reporter: keeps 1000 records and drops the oldest beyond", async () => {
+  test("reporter: keeps at most 1000 records and drops the oldest ones", async () => {
     const { state, reporter } = build();
     state.status = 503;
     for (let i = 0; i < 1001; i++) reporter.record(record(`r${i}`));
@@ -66,7 +66,7 @@ describe("reporter", () => {
     expect(reporter.waiting).toBe(0);
   });
 
-  test("reporter: keeps few traces, and sends them one at a time", async () => {
+  test("reporter: keeps few traces, and sends one at a time", async () => {
     const { state, reporter } = build();
     state.status = 503;
     for (let i = 0; i < 20; i++) reporter.trace({ id: `t${i}`, generationCount: 1, packets: [], feedback: [] });
@@ -77,7 +77,7 @@ describe("reporter", () => {
     expect(state.requests).toBe(16);
   });
 
-  test("reporter: close sends what waits once more, and then keeps nothing", async () => {
+  test("reporter: close sends the waiting reports once, and then keeps nothing", async () => {
     const { state, reporter } = build();
     reporter.record(record("a"));
     await reporter.close(100);

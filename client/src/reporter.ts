@@ -1,20 +1,21 @@
 /**
  * Sends download records, error reports and traces to Origo, in batches and in the background. A download never waits
- * for it; what cannot be sent is kept, up to a bound, and sent later. Origo counts a repeated id once.
+ * for it. If Origo does not answer, the reports wait in a bounded queue and go out later. Origo counts a repeated id
+ * once.
  */
 import type { Trace } from "@tributary/contract/query-schema";
 import type { DownloadRecord, ErrorReport } from "@tributary/contract/schema";
 import type { Platform } from "./platform";
 
-/** So many records wait for Origo, and so many error reports. Beyond it, the oldest ones are dropped. */
+/** At most this many records wait for Origo, and this many error reports. The oldest ones are dropped first. */
 const QUEUE_MAX = 1000;
 const BATCH_MAX = 50;
-/** Traces are long. */
+/** Few traces wait, because traces are long. */
 const TRACE_QUEUE_MAX = 16;
 const TRACE_BATCH_MAX = 1;
-/** Reports that come together within this time go together. */
+/** Reports that come within this time are sent together. */
 const DELAY_MS = 250;
-/** The pause before reports are sent again. It doubles up to RETRY_MS_MAX. */
+/** The pause before the first retry. It doubles with each retry, up to RETRY_MS_MAX. */
 const RETRY_MS = 1000;
 const RETRY_MS_MAX = 30_000;
 const TIMEOUT_MS = 3000;
@@ -25,7 +26,7 @@ interface Queue {
   readonly items: unknown[];
   readonly itemsMax: number;
   readonly batchMax: number;
-  /** The last batch was refused: its items are sent one by one. */
+  /** True after Origo refused a batch. The items are then sent one by one. */
   isSingle: boolean;
 }
 
@@ -72,7 +73,7 @@ export class Reporter {
     return this.#queues.reduce((sum, { items }) => sum + items.length, 0);
   }
 
-  /** Sends what waits as long as Origo takes it, for at most `withinMs`; then nothing is kept. */
+  /** Sends the waiting reports for at most `withinMs`, and stops when Origo does not take them. Drops the others. */
   async close(withinMs: number): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -111,8 +112,8 @@ export class Reporter {
   }
 
   /**
-   * False when Origo is not there. What it refuses (4xx) would be refused again: a refused batch is sent item by item,
-   * so that only the item at fault is dropped.
+   * Posts one batch. Returns false when Origo does not take it. Origo would refuse (4xx) the same batch again, so
+   * its items are sent one by one, and only the item at fault is dropped.
    */
   async #post(queue: Queue, withinMs: number): Promise<boolean> {
     const batch = queue.items.slice(0, queue.isSingle ? 1 : queue.batchMax);

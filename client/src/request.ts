@@ -1,4 +1,4 @@
-/** The arguments of `get`, checked once: past `parseRequest` nothing checks them again. */
+/** Parses the arguments of `get`. After `parseRequest` nothing checks them again. */
 import type { ByteRange } from "@tributary/contract";
 import { CLIENT_SETTINGS } from "@tributary/contract/settings";
 import { LIMITS } from "@tributary/protocol";
@@ -8,7 +8,7 @@ import type { StartOptions } from "./messages";
 import { CONNECTIONS_DEFAULT, CONNECTIONS_MAX } from "./settings";
 
 export interface Request {
-  /** Absolute, http or https, without fragment. */
+  /** An absolute http or https URL without its fragment. */
   readonly url: string;
   readonly range: ByteRange | undefined;
   readonly mode: Mode;
@@ -28,7 +28,7 @@ const TEXTS = [
   ["player", 1, 64],
 ] as const;
 
-/** Throws a RequestError for what can never work. */
+/** Throws a RequestError for arguments that can never work. */
 export function parseRequest(url: string, options: GetOptions): Request {
   const mode = options.mode ?? CLIENT_SETTINGS["client.mode"].default;
   if (!MODES.includes(mode)) throw new RequestError("mode", mode, MODES.join(", "));
@@ -52,7 +52,7 @@ export function parseRequest(url: string, options: GetOptions): Request {
   };
 }
 
-/** The URL as records and reports show it: without query string and fragment. */
+/** The URL without query string and fragment, as records and reports show it. */
 export function plainUrl(url: string): string {
   const { origin, pathname } = new URL(url);
   return origin + pathname;

@@ -77,7 +77,7 @@ afterEach(() => {
 });
 
 describe("session", () => {
-  test("session: one connection serves all who ask at once, and stays for those who come later", async () => {
+  test("session: simultaneous and later downloads share one connection", async () => {
     const { session, tries } = build();
     const both = Promise.all([session.acquire(ignore), session.acquire(ignore)]);
     await settle();
@@ -91,7 +91,7 @@ describe("session", () => {
     session.close("done");
   });
 
-  test("session: offers to the proxy with our message limit, and takes its answer", async () => {
+  test("session: sends the proxy an offer with our message limit, and uses its answer", async () => {
     const { session, tries, posted } = build();
     await opened(session, tries);
     const answer = await tries[0]!.options.sendOffer("v=0\r\na=max-message-size:262144\r\n");
@@ -102,7 +102,7 @@ describe("session", () => {
     session.close("done");
   });
 
-  test("session: closes after 55 s without use, not while it is used", async () => {
+  test("session: closes after 55 s without use, and not during use", async () => {
     const { session, tries } = build();
     await opened(session, tries);
     await jest.advanceTimersByTimeAsync(200_000);
@@ -115,7 +115,7 @@ describe("session", () => {
     expect(tries[0]!.closed).toBe(true);
   });
 
-  test("session: gives a try up after 5 s and tries three times, each with a new connection", async () => {
+  test("session: tries three times for 5 s each, every time with a new connection", async () => {
     const { session, tries, failures } = build();
     const acquired = session.acquire(ignore).catch((error: Error) => error.message);
     await jest.advanceTimersByTimeAsync(4999);
@@ -127,7 +127,7 @@ describe("session", () => {
     session.release(ignore);
   });
 
-  test("session: an answer that fails now and then is made good by the second try", async () => {
+  test("session: the second try succeeds after an answer that fails", async () => {
     const { session, tries } = build();
     const acquired = session.acquire(ignore);
     await settle();
@@ -139,7 +139,7 @@ describe("session", () => {
     session.close("done");
   });
 
-  test("session: does not insist when the proxy refuses", async () => {
+  test("session: does not try again when the proxy refuses", async () => {
     const { session, tries, failures } = build(() =>
       Response.json({ error: { kind: "draining", message: "going down" } }, { status: 503 }),
     );
@@ -150,7 +150,7 @@ describe("session", () => {
     expect(failures).toHaveLength(1);
   });
 
-  test("session: whoever uses it is told once that it is lost; the next one gets a new connection", async () => {
+  test("session: reports a loss once to each user, and the next user gets a new connection", async () => {
     const { session, tries, failures, recovered } = build();
     const lost: string[] = [];
     const onLost = (reason: string): void => void lost.push(reason);
@@ -166,7 +166,7 @@ describe("session", () => {
     session.close("done");
   });
 
-  test("session: the head start of a transport that needs a worker counts from the worker's start", async () => {
+  test("session: the head start of a transport in the worker counts from the worker's start", async () => {
     let start = ignore as () => void;
     const asked: ChannelOptions[] = [];
     const inWorker: Transport = {
@@ -193,7 +193,7 @@ describe("session", () => {
     session.close("done");
   });
 
-  test("session: closing while it connects leaves nothing open", async () => {
+  test("session: leaves nothing open if it is closed while it connects", async () => {
     const { session, tries, pool } = build();
     const acquired = session.acquire(ignore).catch((error: Error) => error.message);
     await settle();

@@ -20,24 +20,24 @@ export type SessionState = "idle" | "connecting" | "open" | "closed";
 class Refused extends Error {}
 
 export interface SessionHooks {
-  /** Shown to the proxy. */
+  /** The token that opens the proxy. */
   token?(): string | undefined;
   onMessage(session: Session, bytes: Uint8Array): void;
-  /** The session could not be made, or was lost while it was in use. */
+  /** Called when the session cannot be made, or is lost while it is in use. */
   onFailed(session: Session, reason: string): void;
-  /** It is open again after that. */
+  /** Called when a failed session is open again. */
   onRecovered(session: Session): void;
 }
 
 export class Session {
   state: SessionState = "idle";
-  /** What carries it, or carried it last. */
+  /** The transport of the current channel, or of the last one. */
   transport: TransportName | undefined;
   #channel: Channel | undefined;
   #connecting: Promise<void> | undefined;
   #attempt = new AbortController();
   #users = 0;
-  /** `onFailed` was called, and `onRecovered` not yet. */
+  /** True from `onFailed` until `onRecovered`. */
   #hasFailed = false;
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
   readonly #lostHandlers = new Set<(reason: string) => void>();
@@ -48,9 +48,9 @@ export class Session {
   readonly #hooks: SessionHooks;
 
   constructor(
-    /** Names the session towards the engine. */
+    /** The name of the session in the engine. */
     readonly key: number,
-    /** As the latest download has it from Origo: addresses and certificates change. */
+    /** Each download sets it as Origo lists it, because addresses and certificates change. */
     public proxy: ProxyInfo,
     platform: Platform,
     settings: Settings,
@@ -64,9 +64,9 @@ export class Session {
   }
 
   /**
-   * Resolves when the channel is open; rejects with the reason after the last try. Each call is paired with one
-   * `release`, also when it rejects. `onLost` is called at most once, if before the release the open channel is lost,
-   * or the session is closed, be it open yet or not.
+   * Resolves when the channel is open. Rejects with the reason after the last try. The caller must call `release` once
+   * for each call, also after a rejection. `onLost` is called at most once before the release: when the open channel is
+   * lost, or when the session is closed.
    */
   async acquire(onLost: (reason: string) => void): Promise<void> {
     this.#users++;
@@ -124,7 +124,7 @@ export class Session {
     throw new Error(`No session to proxy ${this.proxy.name}: ${reason}`);
   }
 
-  /** All transports that reach the proxy, the next one some time after the one before; the first to be open stays. */
+  /** Tries all transports that reach the proxy, each some time after the previous one. Keeps the first that opens. */
   async #raceOnce(signal: AbortSignal): Promise<Channel> {
     const platform = this.#platform;
     const choice = this.#choice;
@@ -143,7 +143,7 @@ export class Session {
     return channel;
   }
 
-  /** One channel over one transport. */
+  /** Opens one channel over one transport. */
   async #tryOnce(transport: Transport, signal: AbortSignal): Promise<Channel> {
     const attempt = new AbortController();
     const stop = (): void => attempt.abort(signal.reason);

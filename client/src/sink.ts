@@ -1,6 +1,6 @@
 /**
- * Where a download's bytes go, whatever the mode: cuts them into pieces, hashes them, counts them, queues them for
- * the reader, and says when the reader is behind. Bytes must come in order.
+ * The sink of a download's bytes in every mode. It cuts them into pieces, hashes them, counts them, queues them for the
+ * reader, and says when the reader is behind. Bytes must come in order.
  */
 import { piecesOf } from "./bytes";
 import type { Hasher } from "./platform";
@@ -9,7 +9,7 @@ export interface SinkOptions {
   hasher: Hasher;
   queuedBytesMax: number;
   onBytes(count: number): void;
-  /** The reader cancelled the stream. */
+  /** Called when the reader cancels the stream. */
   onCancel(reason: unknown): void;
 }
 
@@ -38,12 +38,12 @@ export class BodySink {
     );
   }
 
-  /** True while more is queued than the reader should have waiting. */
+  /** True while at least `queuedBytesMax` bytes wait for the reader. */
   get isFull(): boolean {
     return !this.#ended && (this.#controller.desiredSize ?? 0) <= 0;
   }
 
-  /** Takes ownership of `bytes`. Does nothing once the sink has ended. */
+  /** Takes ownership of `bytes`. Does nothing after the sink has ended. */
   write(bytes: Uint8Array): void {
     if (this.#ended || bytes.length === 0) return;
     this.#options.hasher.update(bytes);
@@ -52,7 +52,7 @@ export class BodySink {
     for (const piece of piecesOf(bytes)) this.#controller.enqueue(piece);
   }
 
-  /** Resolves when the reader has room, or the sink has ended. */
+  /** Resolves when the reader has room or the sink has ended. */
   async ready(): Promise<void> {
     while (this.isFull) await new Promise<void>((resolve) => this.#waiters.push(resolve));
   }

@@ -1,4 +1,7 @@
-/** Tells when nothing has come for too long. Time spent waiting for the reader does not count. */
+/**
+ * Reports a stall: no progress for too long. `firstMs` limits the first wait, and `nextMs` limits every later one. The
+ * caller pauses the watch while it waits for the reader.
+ */
 export class StallWatch {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #begun = false;
@@ -20,7 +23,7 @@ export class StallWatch {
     this.#arm();
   }
 
-  /** Until the next `progress`. */
+  /** Stops the watch until the next `progress`. */
   pause(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;

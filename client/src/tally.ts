@@ -1,4 +1,4 @@
-/** What a download received, by proxy: the numbers of its record, and the live totals of its client. */
+/** Counts the received bytes and packets by proxy, for the record of a download and for the client's live totals. */
 import type { Rejection } from "@tributary/contract";
 import type { TransportName } from "@tributary/contract/schema";
 import type { ProxyStats, ReceiverStats } from "@tributary/protocol";
@@ -13,7 +13,7 @@ export interface ProxyTally extends ProxyCounts {
   readonly id: string;
   readonly name: string;
   rttMs: number | null;
-  /** What its session went over. */
+  /** The transport of its session. */
   transport?: TransportName;
   state: "used" | "failed";
   error?: Rejection;
@@ -27,14 +27,14 @@ export type OnProxy = (proxy: ProxyInfo, counts: ProxyCounts, rttMs: number | nu
 
 export class Tally {
   readonly proxies: ProxyTally[];
-  /** Received from the origin itself. */
+  /** Bytes that came directly from the origin. */
   directBytes = 0;
   readonly #last = new Map<number, ReceiverStats>();
 
   readonly #infos: readonly ProxyInfo[];
   readonly #onProxy: OnProxy;
 
-  /** `onProxy` is told of each increase. */
+  /** Calls `onProxy` for each increase. */
   constructor(infos: readonly ProxyInfo[], onProxy: OnProxy) {
     this.#infos = infos;
     this.#onProxy = onProxy;
@@ -42,7 +42,7 @@ export class Tally {
     this.proxies = infos.map(({ id, name }) => ({ id, name, ...noCounts(), rttMs: null, state: "used" }));
   }
 
-  /** Of all requests of the download so far, or undefined before the first. */
+  /** The totals of all requests of the download. Undefined before the first counts. */
   get totals(): Record<(typeof TOTALS)[number], number> | undefined {
     if (this.#last.size === 0) return undefined;
     const totals = { symbolCount: 0, generationCount: 0, feedbackFrames: 0 };
@@ -59,8 +59,8 @@ export class Tally {
   }
 
   /**
-   * The counts of one request so far; cumulative, so each call replaces what the one before said. A proxy that only
-   * found the chunk too large has not failed: the request is cut and comes again.
+   * Takes the counts of one request. They are cumulative, so each call replaces the one before. A proxy that found the
+   * chunk too large has not failed: the client cuts the request into ranges and asks again.
    */
   addReceiver(requestId: number, stats: ReceiverStats): void {
     const before = this.#last.get(requestId);
@@ -79,7 +79,7 @@ export class Tally {
     });
   }
 
-  /** Bytes of an HTTP response through a proxy. */
+  /** Adds bytes of an HTTP response through a proxy. */
   addBytes(index: number, bytes: number): void {
     this.proxies[index]!.bytes += bytes;
     this.#onProxy(this.#infos[index]!, { ...noCounts(), bytes }, null);
@@ -96,7 +96,7 @@ export class Tally {
   }
 }
 
-/** Totals over all downloads of a client. */
+/** The totals of all downloads of a client. */
 export class LiveBoard {
   downloads = 0;
   deliveredBytes = 0;

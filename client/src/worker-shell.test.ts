@@ -1,4 +1,4 @@
-/** The channels of the engine's worker; the engine itself is engine.test.ts's. */
+/** Tests the channels of the engine's worker. engine.test.ts tests the engine. */
 import { encodeFrame, parseFrame, type Codec, type Frame } from "@tributary/protocol";
 import { chooseWasmModule, instantiateCodec } from "@tributary/wasm-codec";
 import { wasmModulePath } from "@tributary/wasm-codec/node";
@@ -42,7 +42,7 @@ function setup() {
 const wasm = (): ArrayBuffer => new Uint8Array(readFileSync(wasmModulePath(chooseWasmModule()))).buffer;
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** A worker whose codec's decoders are seen. */
+/** Makes a worker and counts the decoders of its codec. */
 function rehearsing() {
   const decoders: { symbolCount: number; rank: number; freed: boolean }[] = [];
   const makeCodec = (module: ArrayBuffer): Codec => {
@@ -68,7 +68,7 @@ function rehearsing() {
   return { handle, posted, decoders };
 }
 
-test("worker: a download has been rehearsed before the first packets come, and nobody hears of it", async () => {
+test("worker: rehearses a download before the first packets come, and reports nothing about it", async () => {
   const { handle, posted, decoders } = rehearsing();
   handle({ type: "init", wasm: wasm() });
   expect(decoders).toEqual([]);
@@ -78,7 +78,7 @@ test("worker: a download has been rehearsed before the first packets come, and n
   expect(posted.map(({ type }) => type)).toEqual(["inited"]);
 });
 
-test("worker: the rehearsal ends where a download begins", async () => {
+test("worker: the rehearsal ends when a download begins", async () => {
   const { handle, decoders } = rehearsing();
   handle({ type: "init", wasm: wasm() });
   while (decoders.length === 0) await settle();
@@ -88,7 +88,7 @@ test("worker: the rehearsal ends where a download begins", async () => {
   handle({ type: "abort", requestId: 7 });
 });
 
-test("worker: a channel is opened before there is a codec, and its end is told once", async () => {
+test("worker: opens a channel before the codec is made, and reports its end once", async () => {
   const { handle, posted, opened } = setup();
   handle({ type: "open", channel: 1, session: 5, transport: "udp", proxy: PROXY });
   opened[0]!.resolve();
@@ -101,7 +101,7 @@ test("worker: a channel is opened before there is a codec, and its end is told o
   ]);
 });
 
-test("worker: a transport that is not here, does not reach the proxy or fails is a channel that closes", async () => {
+test("worker: closes a channel if its transport is missing, does not reach the proxy, or fails", async () => {
   const { handle, posted, opened } = setup();
   handle({ type: "open", channel: 1, session: 5, transport: "webtransport", proxy: PROXY });
   handle({ type: "open", channel: 2, session: 5, transport: "udp", proxy: { id: "q", name: "q", url: "http://q" } });
@@ -115,7 +115,7 @@ test("worker: a transport that is not here, does not reach the proxy or fails is
   ]);
 });
 
-test("worker: closes a channel that opens after it was given up, and reports nothing", async () => {
+test("worker: closes a channel that opens after the main thread gave it up, and reports nothing", async () => {
   const { handle, posted, opened } = setup();
   handle({ type: "open", channel: 1, session: 5, transport: "udp", proxy: PROXY });
   handle({ type: "closeChannel", channel: 1 });
@@ -125,7 +125,7 @@ test("worker: closes a channel that opens after it was given up, and reports not
   expect([posted, opened[0]!.closed]).toEqual([[], true]);
 });
 
-test("worker: a channel that is opened for a request takes it along, and waits for the codec with it", async () => {
+test("worker: a channel for a request waits for the codec and takes the request along", async () => {
   const { handle, posted, opened } = setup();
   handle({ type: "start", requestId: 7, sessions: [5], options: { url: "http://o/file", mode: "coded" } });
   handle({ type: "open", channel: 1, session: 5, transport: "udp", proxy: PROXY });
@@ -145,7 +145,7 @@ test("worker: a channel that is opened for a request takes it along, and waits f
 
 const typesOf = (frames: Iterable<Uint8Array>): (Frame["type"] | "parseError")[] =>
   [...frames].map((bytes) => parseFrame(bytes).type);
-/** Ends the request with the last word of its proxy, so that nothing is left to wait for. */
+/** Ends the request and plays the END of its proxy, so that no timer stays. */
 const giveUp = (handle: (message: ToEngine) => void): void => {
   handle({ type: "abort", requestId: 7 });
   handle({ type: "frames", session: 5, frames: pack([encodeFrame({ type: "end", requestId: 7, sentPackets: 0 })]) });
@@ -154,24 +154,21 @@ const giveUp = (handle: (message: ToEngine) => void): void => {
 test.each([
   [2, 1],
   [1, 2],
-])(
-  "worker: of two channels of a session that open at once, when %i is closed the other one stays in use",
-  async (closed, kept) => {
-    const { handle, posted, opened } = setup();
-    handle({ type: "init", wasm: wasm() });
-    const sent: Uint8Array[][] = [[], []];
-    for (const channel of [1, 2]) handle({ type: "open", channel, session: 5, transport: "udp", proxy: PROXY });
-    for (const [index, each] of opened.entries())
-      each.resolve({ send: (bytes) => sent[index]!.push(bytes) > 0, close: () => undefined });
-    await settle();
-    handle({ type: "closeChannel", channel: closed });
-    handle({ type: "start", requestId: 7, sessions: [5], options: { url: "http://o/file", mode: "coded" } });
-    handle({ type: "ready", requestId: 7, proxyIndex: 0 });
-    expect(typesOf(sent[kept - 1]!)).toContain("request");
-    expect(posted.map(({ type }) => type)).not.toContain("send");
-    giveUp(handle);
-  },
-);
+])("worker: if a session has two open channels and %i is closed, the other one stays in use", async (closed, kept) => {
+  const { handle, posted, opened } = setup();
+  handle({ type: "init", wasm: wasm() });
+  const sent: Uint8Array[][] = [[], []];
+  for (const channel of [1, 2]) handle({ type: "open", channel, session: 5, transport: "udp", proxy: PROXY });
+  for (const [index, each] of opened.entries())
+    each.resolve({ send: (bytes) => sent[index]!.push(bytes) > 0, close: () => undefined });
+  await settle();
+  handle({ type: "closeChannel", channel: closed });
+  handle({ type: "start", requestId: 7, sessions: [5], options: { url: "http://o/file", mode: "coded" } });
+  handle({ type: "ready", requestId: 7, proxyIndex: 0 });
+  expect(typesOf(sent[kept - 1]!)).toContain("request");
+  expect(posted.map(({ type }) => type)).not.toContain("send");
+  giveUp(handle);
+});
 
 test("worker: asks the first message again if a channel of the main thread replaces the worker's", async () => {
   const { handle, posted, opened } = setup();
@@ -192,7 +189,7 @@ test("worker: asks the first message again if a channel of the main thread repla
   giveUp(handle);
 });
 
-test("worker: garbage is collected once the last request is closed, not before", async () => {
+test("worker: collects garbage when the last request is closed, and not before", async () => {
   let collected = 0;
   const environment = {
     transports: [],
@@ -216,14 +213,14 @@ test("worker: garbage is collected once the last request is closed, not before",
   expect(counts).toEqual([0, 1]);
 });
 
-test("worker: a channel that no request waits for takes nothing along", async () => {
+test("worker: a channel takes nothing along if no request waits for it", async () => {
   const { handle, opened } = setup();
   handle({ type: "init", wasm: wasm() });
   handle({ type: "open", channel: 1, session: 5, transport: "udp", proxy: PROXY });
   expect(opened[0]!.options.first).toBeUndefined();
 });
 
-test("worker: an offer goes to the main thread, and the answer back to the channel that it is for", async () => {
+test("worker: passes an offer to the main thread, and the answer back to the right channel", async () => {
   const { handle, posted, opened } = setup();
   for (const channel of [1, 2]) handle({ type: "open", channel, session: channel, transport: "udp", proxy: PROXY });
   const answers = opened.map(({ options }, index) => options.sendOffer(`offer ${index + 1}`));

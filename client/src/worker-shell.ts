@@ -1,6 +1,6 @@
 /**
- * The engine behind a message port: makes the codec, keeps the clock and the one timer, and holds the channels of those
- * transports that live in the worker: their packets never cross the main thread. Knows no environment.
+ * The engine behind a message port. This file makes the codec, keeps the clock and the only timer, and holds the
+ * channels in the worker, whose packets never cross the main thread. It runs in a browser and in Node.
  */
 import type { Codec } from "@tributary/protocol";
 import { messageOf } from "./errors";
@@ -15,25 +15,23 @@ export interface Port {
 
 export interface WorkerEnvironment {
   transports: readonly Transport[];
-  /** Of the WebAssembly module, or a better one that is there. */
+  /** Makes the codec from the WebAssembly module, or a faster one if the environment has it. */
   makeCodec(wasm: ArrayBuffer): Codec;
-  /** Runs `task` in a macrotask of its own, soon. */
+  /** Runs `task` soon, in its own macrotask. */
   defer(task: () => void): void;
-  /** Has garbage collected, where that is worth it: nothing is under way. */
+  /** Collects garbage. Called when no request is open. */
   collect?(): void;
 }
 
-/** The rehearsal is at it for so long before whatever else has come has its turn. */
+/** The rehearsal runs for this long at a time. Then other tasks get their turn. */
 const REHEARSAL_SLICE_MS = 4;
 
-/**
- * What has come for a session goes to the engine at once when there is this much of it, else with the macrotask's end.
- */
+/** This many packets of a session go to the engine at once. Fewer packets go at the end of the macrotask. */
 const BATCH_PACKETS = 64;
 
 /**
- * Returns the handler for what the main thread posts. Messages to the engine wait until its codec is made, and so do
- * channels that are opened for them: their first message is the engine's.
+ * Returns the handler for the messages of the main thread. Messages to the engine wait until the codec is made. A
+ * channel that is opened after such a message waits too, because the engine gives its first message.
  */
 export function serveEngine(port: Port, environment: WorkerEnvironment): (message: ToEngine) => void {
   let engine: Engine | undefined;
@@ -54,7 +52,10 @@ export function serveEngine(port: Port, environment: WorkerEnvironment): (messag
     },
   );
 
-  /** A timer that is set stays where what is due has moved on: it is set again when it fires, not with each packet. */
+  /**
+   * Sets the timer. If the due time moves to later, the timer stays and is set again when it fires. Otherwise every
+   * packet would set it.
+   */
   const arm = (current: Engine): void => {
     const at = current.pollTimeout() ?? Infinity;
     if (at >= timerAtMs) return;
@@ -64,7 +65,7 @@ export function serveEngine(port: Port, environment: WorkerEnvironment): (messag
       () => {
         timerAtMs = Infinity;
         if ((current.pollTimeout() ?? Infinity) > performance.now()) return arm(current);
-        // A late timer comes before the packets that have waited meanwhile: they are read first.
+        // A late timer fires before the packets that waited meanwhile. The packets are read first.
         environment.defer(() => {
           current.handleTimeout(performance.now());
           arm(current);
@@ -73,7 +74,7 @@ export function serveEngine(port: Port, environment: WorkerEnvironment): (messag
       Math.max(1, at - performance.now()),
     );
   };
-  /** Until it is through, or there is a real download. */
+  /** Runs the rehearsal in slices until it ends or a real download begins. */
   const goOn = (rehearsal: Generator<void, void, void>, current: Engine): void => {
     if (current.openCount > 0) return void rehearsal.return();
     for (const untilMs = performance.now() + REHEARSAL_SLICE_MS; performance.now() < untilMs;)
@@ -120,10 +121,10 @@ export function serveEngine(port: Port, environment: WorkerEnvironment): (messag
 interface WorkerChannel {
   readonly session: number;
   readonly attempt: AbortController;
-  /** Takes the proxy's answer, once there is an offer. */
+  /** Takes the proxy's answer. Undefined before the offer. */
   answer: ((sdp: string) => void) | undefined;
   open: Channel | undefined;
-  /** Something came over it. */
+  /** True when a message has come over it. */
   isHeard: boolean;
 }
 
@@ -139,7 +140,7 @@ class WorkerChannels {
   readonly #requests: {
     first(session: number): Uint8Array | undefined;
     opened(session: number): void;
-    /** Of a channel over which something had come. */
+    /** Called when a channel that had brought messages is gone. */
     gone(session: number): void;
   };
 
@@ -150,7 +151,7 @@ class WorkerChannels {
     requests: {
       first(session: number): Uint8Array | undefined;
       opened(session: number): void;
-      /** Of a channel over which something had come. */
+      /** Called when a channel that had brought messages is gone. */
       gone(session: number): void;
     },
   ) {
@@ -195,7 +196,7 @@ class WorkerChannels {
         (channel) => {
           if (this.#byId.get(id) !== entry) return channel.close();
           entry.open = channel;
-          // Of two the main thread keeps the one of which it hears first, and closes the other.
+          // If two channels open, the main thread keeps the one that it hears of first, and closes the other one.
           if (!this.#bySession.has(session)) this.#bySession.set(session, channel);
           this.#port.post({ type: "opened", channel: id }, []);
           this.#requests.opened(session);
@@ -214,7 +215,7 @@ class WorkerChannels {
     entry?.open?.close();
   }
 
-  /** False when the session has no channel here. */
+  /** Returns false when the session has no channel in this worker. */
   send({ session, frames }: Extract<FromEngine, { type: "send" }>): boolean {
     const channel = this.#bySession.get(session);
     if (channel) for (const bytes of unpack(frames)) channel.send(bytes);
@@ -237,8 +238,8 @@ class WorkerChannels {
   }
 
   /**
-   * The channel of the session is gone; another may be open, as where the main thread gave this one up just before it
-   * was.
+   * Replaces the lost channel of a session by another open one, if there is one. Two can be open when the main thread
+   * gave up a channel just before it opened.
    */
   #replace(session: number): void {
     const other = [...this.#byId.values()].find((each) => each.session === session && each.open)?.open;

@@ -1,7 +1,7 @@
 /**
- * What the client's tests stand on: an origin with its moods, a proxy that speaks both protocols at its edge with the
- * real Sender behind it, an Origo that lists and collects, and a platform that joins them in one process over links
- * that lose packets. The engine runs without its worker.
+ * Stand-ins for the client's tests: an origin with selectable faults, a proxy that uses the real Sender, and an Origo
+ * that lists proxies and collects reports. A platform joins them in one process over links that lose packets. The
+ * engine runs without its worker.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -68,7 +68,7 @@ abstract class HttpServer {
   }
 }
 
-/** Serves `body` at any path; the path's words change how: no-range, no-length, short, status-404, stall, slow. */
+/** Serves `body` at any path. Words in the path select a fault: no-range, no-length, short, stall, loop, status-404. */
 export class Origin extends HttpServer {
   etag: string | undefined = '"one"';
 
@@ -146,34 +146,34 @@ interface Attached {
 }
 
 export interface ProxyMoods {
-  /** Share of packets lost, each way. */
+  /** The share of packets that is lost, in each direction. */
   loss?: number;
   seed?: number;
-  /** Bytes after which an HTTP answer breaks off and a session dies. */
+  /** An HTTP answer breaks off after this many bytes, and so does a session. */
   dieAfterBytes?: number;
-  /** Takes a session and then says nothing. */
+  /** Accepts sessions and then stays silent. */
   mute?: boolean;
-  /** So does the first of its sessions alone. */
+  /** Accepts sessions, but the first one stays silent. */
   muteFirst?: boolean;
-  /** Something in between answers HTTP requests with this status and a page that never ends. */
+  /** A captive portal answers HTTP requests with this status and an endless page. */
   portalStatus?: number;
-  /** Bytes after which an HTTP answer goes on no more. */
+  /** An HTTP answer stalls after this many bytes. */
   stallAfterBytes?: number;
-  /** Milliseconds between packets; 0 sends in bursts. */
+  /** Milliseconds between packets. At 0 packets come in bursts. */
   packetEveryMs?: number;
-  /** Sessions refused before one is taken. */
+  /** Refuses this many sessions before it accepts one. */
   refuseSessions?: number;
-  /** Tells of this etag, whatever the origin's is. */
+  /** Reports this etag in place of the origin's. */
   etag?: string;
-  /** Tells that the resource has this length. */
+  /** Reports this length for the resource. */
   totalBytes?: number;
-  /** Longest body it takes as one chunk. */
+  /** The longest body that it accepts as one chunk. */
   chunkBytesMax?: number;
-  /** Finds whatever it is asked for without a range too large, by this length. */
+  /** Rejects every request without a range as too large, and reports this length. */
   tooLargeBytes?: number;
 }
 
-/** A proxy at its edge: /v1/fetch and /v1/sessions as docs/spec/protocol.md has them. */
+/** The endpoints of a proxy: /v1/fetch and /v1/sessions (docs/spec/protocol.md). */
 export class StandInProxy extends HttpServer {
   readonly id = randomUUID();
   sessionsMade = 0;
@@ -198,7 +198,7 @@ export class StandInProxy extends HttpServer {
     return session;
   }
 
-  /** As when the process is killed. */
+  /** Breaks all sessions, as the death of the process does. */
   kill(): void {
     for (const session of this.open.values()) session.die("killed");
     this.open.clear();
@@ -318,7 +318,7 @@ export class StandInSession {
     this.#pump();
   }
 
-  /** The connection breaks without a word to the sender's side. */
+  /** Breaks the connection. The Sender gets no final feedback. */
   die(reason: string): void {
     if (this.#ended) return;
     this.close();
@@ -404,14 +404,14 @@ export class StandInSession {
 
 export interface Bench {
   platform: Platform;
-  /** Channels that are open now. */
+  /** The open channels. */
   openChannels: Set<object>;
-  /** Engines that are alive, with what they have open. */
+  /** The engines that are alive. */
   engines: Set<Engine>;
   crashEngine(): void;
 }
 
-/** A platform on which `proxies` can be reached in this process. */
+/** Makes a platform that reaches `proxies` in this process. */
 export function createBench(proxies: StandInProxy[], codec: Codec | undefined): Bench {
   const openChannels = new Set<object>();
   const engines = new Set<Engine>();

@@ -1,4 +1,4 @@
-/** What the HTTP modes share: answers as heads, ranges as headers, an abort that follows another. No I/O. */
+/** What the HTTP modes share: request headers, response heads, their comparison, and linked aborts. No I/O. */
 import {
   formatContentRange,
   formatRange,
@@ -12,7 +12,7 @@ import {
   type ResponseHead,
 } from "@tributary/contract";
 
-/** Request headers: the bytes of the resource as they are, all or a range of them. */
+/** Request headers for the whole resource or a range of it, without content encoding. */
 export function headersFor(range: RangeRequest | undefined): Record<string, string> {
   const headers: Record<string, string> = { "accept-encoding": "identity" };
   if (range) headers.range = formatRange(range);
@@ -27,18 +27,18 @@ export function headOf(response: Response): ResponseHead {
   return { status: response.status, headers, totalBytes };
 }
 
-/** Length of the whole resource, where the head tells it. */
+/** The length of the whole resource in bytes. null if the head does not give it. */
 export function resourceBytes(head: ResponseHead): number | null {
   if (head.status === 200) return head.totalBytes;
   return parseContentRange(head.headers["content-range"])?.resourceBytes ?? null;
 }
 
-/** Why the two answers cannot be of the same bytes, as a sentence; undefined when they can. */
+/** A sentence that says why the two answers cannot have the same bytes. Undefined if they can. */
 export function differenceOf(ours: ResponseHead, theirs: ResponseHead): string | undefined {
   return sentenceOf(headDifference(ours, theirs));
 }
 
-/** Why the two answers cannot be of the same version of a resource; undefined when they can. */
+/** A sentence that says why the two answers cannot be of the same version of a resource. Undefined if they can. */
 export function versionDifference(ours: ResponseHead, theirs: ResponseHead): string | undefined {
   return sentenceOf(headerDifference(ours, theirs, VALIDATOR_HEADERS));
 }
@@ -49,7 +49,7 @@ function sentenceOf(difference: HeadDifference | undefined): string | undefined 
   return `The answer's ${what} differs from the first one: got ${String(got)}, expected ${String(expected)}.`;
 }
 
-/** What the origin would have said to the request for `whole`, of which `first` is the answer to a part. */
+/** The head with which the origin would answer a request for `whole`. `first` is its answer to one part of that. */
 export function wholeHead(first: ResponseHead, whole: ByteRange, status: 200 | 206): ResponseHead {
   const { "content-range": told, ...headers } = first.headers;
   const resourceBytes = parseContentRange(told)?.resourceBytes ?? null;
@@ -59,7 +59,7 @@ export function wholeHead(first: ResponseHead, whole: ByteRange, status: 200 | 2
   return { status, totalBytes, headers };
 }
 
-/** An AbortController that is aborted with `signal`, until `unlink`. */
+/** Makes an AbortController that aborts when `signal` does. `unlink` ends that. */
 export function linkedAbort(signal: AbortSignal): { controller: AbortController; unlink(): void } {
   const controller = new AbortController();
   const stop = (): void => controller.abort(signal.reason);

@@ -52,19 +52,19 @@ interface ChunkDownload {
   result: Promise<ModeResult>;
 }
 
-/** One download over datagrams: cuts it into chunks, and brings the sessions up for them. */
+/** One download over datagrams. It cuts the request into chunks and opens the sessions for them. */
 class MutpDownload {
   readonly #watch: StallWatch;
   readonly #stops = new Set<() => void>();
   /** Proxies that were cut off for their silence and have brought nothing since. */
   readonly #silent = new Set<number>();
-  /** By request. */
+  /** The last counts, by request id. */
   readonly #lastStats = new Map<number, ReceiverStats>();
   readonly #headArrivals = new Map<ChunkDownload, () => void>();
   #stalled: Rejection | undefined;
   #stopped = false;
   #hasSession = false;
-  /** Why sessions could not be had, by proxy. */
+  /** The reason why a session could not be opened, by proxy. */
   readonly #refusals = new Map<number, string>();
   #sessionTimer: ReturnType<typeof setTimeout> | undefined;
 
@@ -111,8 +111,8 @@ class MutpDownload {
   }
 
   /**
-   * The bytes of `whole` as ranges of `cutBytes`; `status` is what the caller is told: with 200 all that the origin
-   * has, whatever a proxy said.
+   * Fetches `whole` as ranges of `cutBytes`. The caller gets `status`. With 200 the download goes up to the end of the
+   * origin's resource, even if a proxy reported another length.
    */
   async #fetchCut(whole: ByteRange, status: 200 | 206): Promise<ModeResult> {
     const { cutBytes } = this.#download.settings;
@@ -153,7 +153,7 @@ class MutpDownload {
     return this.#stopped ? this.#endOf(undefined) : { kind: "complete" };
   }
 
-  /** The head of a chunk, or how it ended without one. */
+  /** Returns the head of a chunk, or the result of a chunk that ended without one. */
   async #headOf(chunk: ChunkDownload): Promise<ResponseHead | Exclude<ModeResult, { kind: "complete" }>> {
     while (!chunk.head) {
       const result = await Promise.race([chunk.result, this.#headArrival(chunk)]);
@@ -166,7 +166,7 @@ class MutpDownload {
     return new Promise((resolve) => this.#headArrivals.set(chunk, () => resolve(undefined)));
   }
 
-  /** From now on the chunk's bytes go straight to the sink. */
+  /** Makes the chunk's bytes go straight to the sink. */
   #takeTurn(chunk: ChunkDownload): void {
     chunk.isTurn = true;
     for (const bytes of chunk.queue.splice(0)) this.#download.sink.write(bytes);
@@ -219,7 +219,7 @@ class MutpDownload {
     const users = this.#proxies.map((proxy) => sessions.of(proxy));
     const startedMs = this.#download.elapsedMs();
     let traced: RequestTrace | undefined;
-    // Proxies whose failure was reported, until they are back.
+    // The proxies whose failure was reported and that have not come back.
     const told = new Set<number>();
     const known = this.#proxies.map(({ id }) => memory.of(id, this.#download.platform.now()));
     const requestId: number = engine.start(
@@ -358,7 +358,7 @@ class MutpDownload {
     });
   }
 
-  /** One that found the chunk too large has not failed. */
+  /** Reports that a proxy failed. A proxy that found the chunk too large has not failed. */
   #suspect(index: number, error: Rejection): void {
     if (error.kind === "chunkTooLarge") return;
     if (error.kind === "proxySilent") this.#cutOff(index, error.message);
@@ -366,8 +366,8 @@ class MutpDownload {
   }
 
   /**
-   * Of one that went silent the session is closed, so that this download and the next one make a new one. While it is
-   * not open another download was first to do so, and the new one is on its way.
+   * Closes the session of a silent proxy, so that this download and the next one open a new one. If the session is not
+   * open, another download has closed it already, and a new one is on its way.
    */
   #cutOff(index: number, reason: string): void {
     this.#silent.add(index);
@@ -376,7 +376,7 @@ class MutpDownload {
   }
 }
 
-/** Why a cut's answer cannot be part of the whole. */
+/** Says why the answer to a range cannot be part of the whole. Undefined if it can. */
 function cutFault(first: ResponseHead, head: ResponseHead, range: ByteRange): Rejection | undefined {
   const told = parseContentRange(head.headers["content-range"]);
   if (head.status !== 206 || told?.start !== range.start) {

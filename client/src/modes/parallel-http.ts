@@ -43,7 +43,7 @@ export async function parallelHttp(
   return { kind: "failed", rejection: stalled ?? last };
 }
 
-/** One answer from its head to its end. Throws when it is of no use, or no longer. */
+/** Reads one answer from its head to its end. Throws when the answer is useless or is aborted. */
 async function runLane(
   download: ActiveDownload,
   proxy: ProxyInfo,

@@ -1,6 +1,6 @@
 /**
- * One request through a proxy over HTTP (`GET /v1/fetch`), and what of its answer is the origin's. Decides nothing
- * else.
+ * Sends one request through a proxy over HTTP (`GET /v1/fetch`), and tells the origin's answer from the proxy's own. It
+ * decides nothing else.
  */
 import {
   KEPT_HEADERS,
@@ -25,14 +25,14 @@ export interface ProxyFailure {
 export interface ProxiedAnswer {
   response: Response;
   head: ResponseHead;
-  /** What the proxy waited for the origin. */
+  /** How long the proxy waited for the origin. */
   serverFetchMs: number;
 }
 
-/** An error of a proxy is shorter; what is longer is not the proxy's. */
+/** A proxy's error is shorter than this. A longer body does not come from the proxy. */
 const ERROR_BODY_CHARS_MAX = 4096;
 
-/** The origin's answer as the proxy passes it on. Throws when there is none, or the answer is the proxy's own. */
+/** Returns the origin's answer as the proxy passes it on. Throws if the request fails or the proxy answers itself. */
 export async function fetchThrough(
   download: ActiveDownload,
   proxy: ProxyInfo,
@@ -50,7 +50,7 @@ export async function fetchThrough(
   return { response, head: { ...rest, headers: originHeaders(headers) }, serverFetchMs };
 }
 
-/** The headers that are the origin's; what the proxy says for itself stays out. */
+/** Keeps the origin's headers and leaves out the proxy's own. */
 function originHeaders(headers: Record<string, string>): Record<string, string> {
   const kept = Object.fromEntries(
     KEPT_HEADERS.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])),
@@ -63,7 +63,8 @@ function originHeaders(headers: Record<string, string>): Record<string, string> 
 }
 
 /**
- * Why the answer is not the origin's: the proxy's error, or what stands between here and the proxy has answered for it.
+ * Says why the answer is not the origin's. Either it is the proxy's error, or something on the way to the proxy has
+ * answered in its place.
  */
 async function ownAnswer(response: Response): Promise<DownloadError> {
   const text = response.status < 400 ? "" : await beginningOf(response);
@@ -80,7 +81,7 @@ async function ownAnswer(response: Response): Promise<DownloadError> {
   }
 }
 
-/** The first characters of a body, which may never end. */
+/** Reads the first characters of a body, because a body may be endless. */
 async function beginningOf({ body }: Response): Promise<string> {
   const reader = body?.getReader();
   const decoder = new TextDecoder();

@@ -20,7 +20,7 @@ export async function splitHttp(
   return transfer.execute();
 }
 
-/** An answer under way. */
+/** An answer that is being received. */
 interface Answer {
   readonly controller: AbortController;
   readonly ended: Promise<void>;
@@ -88,7 +88,7 @@ class SplitTransfer {
     this.#resolve();
   }
 
-  /** Does what is wanted now, and comes back when it is time. */
+  /** Handles all events and commands, and sets the timer for the next time. */
   #pump(): void {
     for (let event = this.#split.pollEvent(); event && !this.#result; event = this.#split.pollEvent())
       this.#take(event);
@@ -163,7 +163,7 @@ class SplitTransfer {
     this.#pump();
   }
 
-  /** One answer from its head to its end. */
+  /** Reads one answer from its head to its end. */
   async #read(askId: number, proxyIndex: number, range: ByteRange | undefined, signal: AbortSignal): Promise<void> {
     try {
       const { response, head, serverFetchMs } = await fetchThrough(

@@ -1,6 +1,6 @@
 /**
- * Plain UDP in Node, for links of one's own: taken only when asked for by name. No encryption, no congestion control;
- * the handshake shows the proxy that this address is ours (docs/spec/transport.md §5).
+ * Plain UDP in Node, for private links. It is used only if the caller names it, because it has no encryption and no
+ * congestion control. The handshake shows the proxy that this address is ours (docs/spec/transport.md §5).
  */
 import { randomBytes } from "node:crypto";
 import dgram from "node:dgram";
@@ -15,10 +15,10 @@ import {
 } from "@tributary/protocol";
 import type { Channel, ChannelOptions, Transport } from "../platform";
 
-/** A lost HELLO or OPEN is repeated. */
+/** A HELLO or OPEN is sent again after this time, because it may be lost. */
 const REPEAT_MS = 200;
 const SOCKET_BUFFER_BYTES = 4 * 1024 * 1024;
-/** The word that a session is over may be lost. */
+/** A CLOSE is sent this often, because packets may be lost. */
 const CLOSE_REPEATS = 3;
 
 export const nodeUdp: Transport = {
@@ -27,7 +27,7 @@ export const nodeUdp: Transport = {
   open: (options) => new Promise((resolve, reject) => new Opening(options, resolve, reject)),
 };
 
-/** One socket from its first HELLO to its end. */
+/** One socket, from its first HELLO to its end. */
 class Opening {
   readonly #socket: dgram.Socket;
   readonly #nonce: Uint8Array = randomBytes(UDP_NONCE_BYTES);

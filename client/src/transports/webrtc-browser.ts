@@ -1,9 +1,9 @@
-/** WebRTC in a browser: RTCPeerConnection, in a document, as Workers have none. */
+/** WebRTC in a browser. RTCPeerConnection exists only in documents, so this does not run in a worker. */
 import { collectWhileBusy } from "../collect-browser";
 import type { Channel } from "../platform";
 import { webRtcOver, type DataChannelOptions } from "./webrtc";
 
-/** Candidates of this machine are there within milliseconds; the proxy needs none of them to answer. */
+/** This machine's candidates are found within milliseconds. The proxy can answer without them. */
 const GATHERING_MS_MAX = 500;
 
 export const browserWebRtc = webRtcOver(open);

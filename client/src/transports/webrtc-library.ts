@@ -1,6 +1,6 @@
 /**
- * WebRTC in Node where the native part is missing: node-datachannel. A process that used it ends by `process.exit()`:
- * see node.ts.
+ * WebRTC in Node without the native part, by node-datachannel. A process that used it must end by `process.exit()`
+ * (node.ts says why).
  */
 import { PeerConnection, type DataChannel } from "node-datachannel";
 import type { Channel } from "../platform";

@@ -1,4 +1,4 @@
-/** The SDP of a client that connects; carrying messages is the conformance suite's business (lab). */
+/** Tests the SDP of a client that connects. The suite in test/transports tests the messages. */
 import { offerSdp, readAnswer } from "./webrtc-node";
 
 const HASH = Array.from({ length: 32 }, (_, index) => index.toString(16).padStart(2, "0"))
@@ -17,7 +17,7 @@ const answer = (...candidates: string[]) =>
     "",
   ].join("\r\n");
 
-test("webrtc: an offer says that we connect, and how we are called", () => {
+test("webrtc: an offer says that we connect, and gives our name and fingerprint", () => {
   const offer = offerSdp({ ufrag: "u", password: "p", fingerprint: FINGERPRINT });
   expect(offer.split("\r\n")).toEqual(
     expect.arrayContaining([
@@ -30,7 +30,7 @@ test("webrtc: an offer says that we connect, and how we are called", () => {
   );
 });
 
-test("webrtc: an answer is read with its addresses, those of UDP alone and no names", () => {
+test("webrtc: reads an answer with its UDP addresses, and skips TCP and host names", () => {
   const read = readAnswer(
     answer(
       "1 1 UDP 2130706431 192.0.2.1 7610 typ host",
@@ -59,6 +59,6 @@ test.each([
   ["no password", answer("1 1 UDP 1 10.0.0.1 5 typ host").replace(/a=ice-pwd.*\r\n/, ""), "no ice-pwd"],
   ["no fingerprint", answer("1 1 UDP 1 10.0.0.1 5 typ host").replace(/a=fingerprint.*\r\n/, ""), "no fingerprint"],
   ["another hash", answer("1 1 UDP 1 10.0.0.1 5 typ host").replace("sha-256", "sha-1"), "none of SHA-256"],
-])("webrtc: an answer with %s is none", (_, sdp, reason) => {
+])("webrtc: refuses an answer with %s", (_, sdp, reason) => {
   expect(() => readAnswer(sdp)).toThrow(reason);
 });

@@ -1,4 +1,4 @@
-/** WebRTC in Node, where its native part is built (@tributary/native-transport). */
+/** WebRTC in Node, by the native part (@tributary/native-transport). */
 import { isIP } from "node:net";
 import {
   fingerprintLine,
@@ -32,7 +32,7 @@ export const nodeWebRtc: Transport = {
   },
 };
 
-/** Of an end that connects, and whose addresses the proxy learns by that (RFC 8839, RFC 8841, RFC 8842). */
+/** An offer without candidates. The proxy learns our address when we connect (RFC 8839, RFC 8841, RFC 8842). */
 export function offerSdp({ ufrag, password, fingerprint }: IceCredentials & { fingerprint: Uint8Array }): string {
   return [
     "v=0",
@@ -53,7 +53,7 @@ export function offerSdp({ ufrag, password, fingerprint }: IceCredentials & { fi
   ].join("\r\n");
 }
 
-/** Throws when it names no end that can be connected to. */
+/** Throws when the answer lacks something that the connection needs. */
 export function readAnswer(sdp: string): RtcAnswer {
   const value = (name: string): string => {
     const found = sdpValue(sdp, name);

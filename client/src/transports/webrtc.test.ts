@@ -17,7 +17,7 @@ async function setup() {
 
 const message = Uint8Array.from({ length: 3000 }, (_, index) => index & 0x7f);
 
-test("a message longer than a packet of 1,200 bytes goes in pieces that are not", async () => {
+test("webrtc: sends a message that is longer than a packet in pieces that fit packets of 1,200 bytes", async () => {
   const { channel, sent } = await setup();
   expect(channel.send(message)).toBe(true);
   expect(Math.max(...sent.map(({ length }) => length))).toBeLessThanOrEqual(LIMITS.channelMessageBytesMax);
@@ -25,7 +25,7 @@ test("a message longer than a packet of 1,200 bytes goes in pieces that are not"
   expect(sent.map((piece) => reassembler.accept(piece)).filter(Boolean)).toEqual([message]);
 });
 
-test("pieces that come, in any order, are one message", async () => {
+test("webrtc: joins pieces that come in any order to one message", async () => {
   const { got, arrive } = await setup();
   const pieces = [...new Fragmenter().split(message, 1000)].map((piece) => piece.slice());
   pieces.reverse().forEach(arrive);

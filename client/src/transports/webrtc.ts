@@ -1,13 +1,13 @@
 /**
- * A channel over WebRTC, the same for browser and Node: one data channel, messages of one packet each, longer ones in
- * pieces.
+ * A channel over WebRTC, the same in a browser and in Node. It uses one data channel. Each message is one packet, and a
+ * longer message travels in pieces.
  */
 import { Fragmenter, LIMITS, Reassembler } from "@tributary/protocol";
 import type { Channel, ChannelOptions, Transport } from "../platform";
 
 export type DataChannelOptions = Pick<ChannelOptions, "sendOffer" | "signal" | "onMessage" | "onClosed">;
 
-/** Opens one data channel that takes and brings packets of at most `LIMITS.channelMessageBytesMax`. */
+/** Opens one data channel for packets of at most `LIMITS.channelMessageBytesMax` bytes. */
 export type OpenDataChannel = (options: DataChannelOptions) => Promise<Channel>;
 
 export function webRtcOver(open: OpenDataChannel): Transport {

@@ -1,6 +1,6 @@
 /**
- * WebTransport in a browser's worker: HTTP/3 datagrams; the proxy's certificate is known by its hash, from Origo's
- * list.
+ * WebTransport in a browser's worker: HTTP/3 datagrams. The browser accepts the proxy's certificate by its hash, which
+ * Origo lists.
  */
 import { Fragmenter, Reassembler } from "@tributary/protocol";
 import { collectWhileBusy } from "../collect-browser";
@@ -8,9 +8,9 @@ import { messageOf } from "../errors";
 import type { Channel, ChannelOptions, Transport } from "../platform";
 import { withFirst } from "./webtransport";
 
-/** Datagrams that wait for a read: without it, Chromium keeps a single one while the worker is busy. */
+/** This many datagrams may wait for a read. By default Chromium keeps a single one while the worker is busy. */
 const INCOMING_DATAGRAMS_MAX = 4096;
-/** What QUIC carries on any path, should the browser not say. */
+/** This size fits every QUIC path. It is used if the browser reports no size. */
 const DATAGRAM_BYTES_MAX = 1161;
 
 export const browserWebTransport: Transport = {
@@ -23,7 +23,7 @@ async function open({ proxy, first, signal, onMessage, onClosed }: ChannelOption
   const { url, certificateHashes } = proxy.webTransport!;
   const serverCertificateHashes = certificateHashes.map((hash) => ({ algorithm: "sha-256", value: bytesOfHex(hash) }));
   const session = new WebTransport(withFirst(url, first), { serverCertificateHashes, requireUnreliable: true });
-  // What the first message brings may come before the session is known to be open.
+  // Answers to the first message may come before the session is reported open.
   session.datagrams.incomingHighWaterMark = INCOMING_DATAGRAMS_MAX;
   let state: "opening" | "open" | "ended" = "opening";
   const lost = (reason: string): void => {
@@ -38,14 +38,14 @@ async function open({ proxy, first, signal, onMessage, onClosed }: ChannelOption
   try {
     await orAborted(session.ready, signal);
   } catch (error) {
-    // Not cut short: Chromium makes the next handshakes wait, for minutes, for each that was.
+    // Do not close during the handshake: after that, Chromium delays the next handshakes for minutes.
     session.ready.then(
       () => session.close(),
       () => undefined,
     );
     throw error;
   }
-  // Where a browser keeps nothing that was set before it was open.
+  // Some browsers forget a value that was set before the session was open.
   session.datagrams.incomingHighWaterMark = INCOMING_DATAGRAMS_MAX;
   state = "open";
   void readAll(session, onMessage, () => state === "open");
@@ -73,7 +73,7 @@ async function readAll(
       collectWhileBusy();
     }
   } catch {
-    // The session's end is told by `closed`.
+    // `session.closed` reports the end of the session.
   }
 }
 

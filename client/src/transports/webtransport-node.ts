@@ -1,4 +1,4 @@
-/** WebTransport in Node, where its native part is built (@tributary/native-transport). */
+/** WebTransport in Node, by the native part (@tributary/native-transport). */
 import { loadNativeTransport, type WebTransportClient } from "@tributary/native-transport";
 import type { Transport } from "../platform";
 import { withFirst } from "./webtransport";
@@ -6,7 +6,7 @@ import { withFirst } from "./webtransport";
 let client: WebTransportClient | undefined;
 let isTried = false;
 
-/** Loaded once, when first asked for. */
+/** Returns the native client. It is loaded once, on first use. */
 function clientHere(): WebTransportClient | undefined {
   if (!isTried) client = loadNativeTransport().native?.client();
   isTried = true;
