@@ -50,7 +50,7 @@ export type User = z.infer<typeof User>;
 export const UsersResponse = z.object({ users: z.array(User) }).strict();
 /** Body of POST /v1/users. */
 export const NewUser = z.object({ name, password, role: Role }).strict();
-/** Body of PATCH /v1/users/NAME; DELETE takes none. The last admin can be neither deleted nor made a viewer. */
+/** Body of PATCH /v1/users/NAME. DELETE has no body. Origo does not delete the last admin or make it a viewer. */
 export const UserChange = z.object({ password: password.optional(), role: Role.optional() }).strict();
 
 /**

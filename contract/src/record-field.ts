@@ -1,4 +1,4 @@
-/** What the table of record fields says of one field. */
+/** The description of one field in the table of record fields. */
 
 /** `count` is a whole number; `label` is text of at least one character; `time` is ms since 1970. */
 export type FieldType = "text" | "label" | "url" | "uuid" | "sha256" | "choice" | "count" | "number" | "time";
@@ -10,7 +10,7 @@ export interface RecordField {
   /** Bounds of a count. `max` bounds the characters of a text. */
   min?: number;
   max?: number;
-  /** Of a choice. */
+  /** The allowed values of a `choice`. */
   values?: readonly string[];
   /** The record has the field under its name. An optional one may be absent, a nullable one null. */
   record?: "required" | "optional" | "nullable";

@@ -1,4 +1,4 @@
-/** Schemas: each limit just inside and just outside, and what the sender is told. */
+/** Tests the schemas: each limit just inside and just outside, and the message for the sender. */
 import {
   DownloadRecord,
   ErrorReport,

@@ -24,7 +24,7 @@ const text = (charsMax: number) =>
     .max(charsMax)
     .transform((value) => value.replaceAll("\0", "\uFFFD").replace(/\p{Cs}/gu, "\uFFFD"));
 const isPlain = (value: string): boolean => !value.includes("\0") && !/\p{Cs}/u.test(value);
-/** Of any version. It becomes lower case, so that one id has one spelling. */
+/** A UUID of any version. It becomes lower case, so that each id has one spelling. */
 const uuid = z.string().uuid().toLowerCase();
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hex digits");
 const label = (charsMax: number) =>

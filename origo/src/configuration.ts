@@ -93,7 +93,7 @@ export class Configuration extends EventEmitter<{ change: [] }> {
     return { versions: await this.#store.configVersions(HISTORY_MAX) };
   }
 
-  /** Makes a new version. `values` holds every value that shall differ from its default. */
+  /** Makes a new version. `values` holds every value that differs from its default. */
   async change(
     author: string,
     change: { baseVersion: number; values: SettingValues; reason: string },

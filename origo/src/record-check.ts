@@ -160,6 +160,6 @@ const isRecord = isObject(
 
 const hasRecords = isObject({ records: isListOf(SCHEMA_LIMITS.recordsPerRequest, isRecord) });
 
-/** Whether it is a body of POST /v1/records that needs no change. */
+/** True for a body of POST /v1/records that needs no change. */
 export const isRecordsRequest: Check = (value) =>
   hasRecords(value) && (value as { records: unknown[] }).records.length > 0;

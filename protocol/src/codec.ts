@@ -84,9 +84,9 @@ export interface Recoder {
 export interface RepairEncoder {
   readonly symbolCount: number;
   readonly symbolBytes: number;
-  /** As `Encoder.setSymbols`. */
+  /** Same as `Encoder.setSymbols`. */
   setSymbols(firstIndex: number, bytes: Uint8Array): void;
-  /** As `Encoder.encodeSeeds`. A multiple of four seeds is cheapest. */
+  /** Same as `Encoder.encodeSeeds`. A multiple of four seeds is cheapest. */
   encodeSeeds(seeds: Uint32Array, out: Uint8Array): void;
   free(): void;
 }
@@ -105,7 +105,7 @@ export interface RepairDecoder {
   /** True when the coded symbol of `seed` was innovative. Throws `missing` while more than 512 symbols are missing. */
   addSeeded(seed: number, payload: Uint8Array): boolean;
   isDecoded(index: number): boolean;
-  /** As `Decoder.read`, but the `limit` of `notDecoded` is the number of known symbols. */
+  /** Same as `Decoder.read`, but the `limit` of `notDecoded` is the number of known symbols. */
   read(firstIndex: number, count: number, out: Uint8Array): void;
   free(): void;
 }

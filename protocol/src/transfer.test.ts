@@ -20,7 +20,7 @@ interface Link {
   jitterMs?: number;
   loss?: number;
   repeat?: number;
-  /** The proxy stops here: nothing goes in or out any more. */
+  /** The proxy stops at this time. It then receives and sends nothing. */
   diesAtMs?: number;
   /** Every n-th message to the client is replaced by garbage. */
   garbageEvery?: number;

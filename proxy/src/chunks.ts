@@ -239,7 +239,7 @@ export class ChunkStore {
     }
   }
 
-  /** New readers do not find the chunk. Its present readers go on. */
+  /** Hides the chunk from new readers. Its current readers continue. */
   #forget(chunk: StoredChunk): void {
     if (this.#chunks.get(chunk.key) !== chunk) return;
     this.#chunks.delete(chunk.key);

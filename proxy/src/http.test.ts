@@ -171,7 +171,7 @@ test("http: the origin's 404 is passed on with its body", async () => {
 });
 
 test.each(["099", "099-unknown", "600", "999-unknown"])(
-  "http: an origin's status that is none (%s) is its failure, not the proxy's",
+  "http: an invalid status of the origin (%s) is the origin's failure",
   async (path) => {
     expect(await errorOf(await through(`${oddUrl}/${path}`))).toEqual([502, "originFailed"]);
   },

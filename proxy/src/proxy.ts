@@ -195,7 +195,8 @@ export class Proxy {
   }
 
   /**
-   * Milliseconds since 1970 by Origo's clock. Tokens expire by the clock that signed them; this machine's may be wrong.
+   * Milliseconds since 1970 by Origo's clock. Tokens expire by the clock that signed them. This machine's clock may be
+   * wrong.
    */
   #origosClock(): number {
     return this.#clockAheadMs + performance.now();
@@ -236,7 +237,7 @@ export class Proxy {
     }
   }
 
-  /** Of the transports that need no signalling. */
+  /** Opens a session for a transport that needs no signalling. */
   readonly #onSession: OpenSession = (channel) => {
     const session = this.#makeSession(randomUUID(), channel);
     const limit = this.#limits.sessionsMax;

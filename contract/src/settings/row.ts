@@ -13,7 +13,7 @@ export interface IntegerSetting extends Description {
   max: number;
   /** What the number counts, such as `ms` or `bytes`. */
   unit: string;
-  /** What 0 means, if it is not a value like the others: the reader decides by itself, or there is no limit. */
+  /** The meaning of 0 if it is special. `unset`: the reader of the setting decides. `unlimited`: no limit. */
   zero?: "unset" | "unlimited";
 }
 

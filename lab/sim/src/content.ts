@@ -16,7 +16,7 @@ export function contentOf(bytes: number): Uint8Array {
   return content.subarray(0, bytes);
 }
 
-/** A source of which the first `available()` bytes can be read. */
+/** Makes a source with `available()` readable bytes. */
 export function sourceOf(original: Uint8Array, available: () => number): ChunkSource {
   return {
     totalBytes: original.length,

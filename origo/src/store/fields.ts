@@ -27,10 +27,10 @@ const QUERY_TYPES = { text: "text", uuid: "text", whole: "number", real: "number
 
 const columnOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** Queries rely on these. */
+/** Queries need these fields. */
 const REQUIRED = new Set<string>(["id", "clientId", "receivedAtMs", "startedAtMs", "proxies"]);
 
-/** Of the table `downloads`. */
+/** The columns of the table `downloads`. */
 export const COLUMNS: readonly Column[] = recordFields
   .filter(([, { sql }]) => sql === undefined)
   .map(([name, { type }]) => ({
@@ -42,7 +42,7 @@ export const COLUMNS: readonly Column[] = recordFields
 
 const ERRORS_REQUIRED = new Set(["id", "receivedAtMs", "atMs"]);
 
-/** Of the table `errors`. */
+/** The columns of the table `errors`. */
 export const ERROR_COLUMNS: readonly Column[] = (
   [
     "id:uuid",

@@ -50,11 +50,11 @@ interface LatePacket {
 
 export class ArrivalRate {
   /**
-   * The longest recent pause after which packets went on as before. A busy processor at either end causes such pauses,
-   * and so does radio. Neither the rate nor the proxy has changed then.
+   * The longest recent pause after which packets came at the old rate again. A busy processor at either end can cause
+   * one, and a radio link can too. In that case the rate of the proxy is unchanged.
    */
   pauseMs = 0;
-  /** Packets per ms as last measured; before that, as remembered; 0 when nothing is known. */
+  /** The last measured rate in packets per ms. Before the first, the remembered rate, or 0 without one. */
   measuredPerMs: number;
   readonly #arrivals: Arrival[] = [];
   /** The rate before the last arrival. */
@@ -132,7 +132,7 @@ export class ArrivalRate {
     this.#late = undefined;
   }
 
-  /** What seemed to be a fall of the rate was only a pause. */
+  /** Handles a pause that looked like a fall of the rate. */
   #handlePause(lateMs: number, perMs: number): void {
     this.pauseMs = Math.max(this.pauseMs, Math.min(lateMs, PAUSE_MS_MAX));
     if (this.measuredPerMs > PAUSE_FALL * perMs) return;
@@ -142,7 +142,7 @@ export class ArrivalRate {
 
   /**
    * The mean over the samples kept. When the latest ones are far from that mean, the older ones are dropped. A proxy
-   * sends at the new rate as soon as more arrives. When less arrives it goes on as before until it notices.
+   * sends at the new rate as soon as more arrives. When less arrives, it keeps the old rate until it notices.
    */
   #measure(nowMs: number, doubtMs: number): number {
     const arrivals = this.#arrivals;

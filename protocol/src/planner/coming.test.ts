@@ -1,4 +1,4 @@
-/** What is on its way from one proxy: docs/spec/protocol.md §8.7. */
+/** Tests which packets are on their way from one proxy: docs/spec/protocol.md §8.7. */
 import { Coming } from "./coming";
 
 function comingOf(order: number[], first: number): Coming {
@@ -8,7 +8,7 @@ function comingOf(order: number[], first: number): Coming {
   return coming;
 }
 
-/** The times of a generation's packets, in turn. */
+/** The times of a generation's packets, in order. */
 function timesOf(coming: Coming, generation: number): number[] {
   const times = [];
   for (coming.select(generation); coming.atMs < Infinity; coming.take()) times.push(coming.atMs);

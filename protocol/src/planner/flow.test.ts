@@ -1,7 +1,7 @@
-/** Whether less comes than before: docs/spec/protocol.md §8.7. */
+/** Tests how the planner notices that fewer packets come: docs/spec/protocol.md §8.7. */
 import { Flow } from "./flow";
 
-/** Asked each 5 ms; true when any answer was. */
+/** Asks `hasFallen` every 5 ms. Returns true if any answer was true. */
 function run(flow: Flow, fromMs: number, toMs: number, packetsPerMs: number): boolean {
   let fallen = false;
   for (let ms = fromMs; ms < toMs; ms += 5) {

@@ -14,7 +14,7 @@ const ECHO_VALUES = 256;
 const GRANTS_OUT_MAX = 128;
 /** The rate at which a proxy sends is measured over this many grants. */
 const ECHOES = 6;
-/** Without two echoes a proxy is taken to send up to this many times as fast as its packets arrive. */
+/** Without two echoes, a proxy is assumed to send at most this many times faster than its packets arrive. */
 const SEND_RATE_MARGIN = 2;
 
 interface SentGrant {

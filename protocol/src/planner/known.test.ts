@@ -1,4 +1,4 @@
-/** What a proxy begins with by what is remembered of it: docs/spec/protocol.md §8.10. */
+/** Tests how measurements of a proxy decide its first packets: docs/spec/protocol.md §8.10. */
 import { beginningsOf, type KnownPath } from "./known";
 
 const REQUEST = { windowPackets: 256, generationSize: 128 };

@@ -1,7 +1,7 @@
 /**
- * KnownPath holds what earlier chunks or the session tell of a proxy. Beginning holds what the proxy therefore sends
- * first. The knowledge may be wrong, so it decides only what goes out before the first grant, and which loss is assumed
- * until enough packets came. Pure. Rules: protocol.md §8.10.
+ * KnownPath holds what earlier chunks or the session measured of a proxy. Beginning holds what the proxy sends first
+ * because of that. The measurements may be out of date, so they decide only two things: what the proxy sends before the
+ * first grant, and which loss the planner assumes until enough packets came. Pure. Rules: protocol.md §8.10.
  */
 import { LIMITS } from "../limits";
 import { sharesOf } from "../packet-order";
@@ -11,9 +11,9 @@ import { AHEAD_MS, SLACK_MS } from "./round-trip";
 export interface KnownPath {
   /** The least round trip. */
   rttMs: number;
-  /** Of whole data frames. Absent before the first chunk, when the session has told the round trip alone. */
+  /** Counts whole data frames. Absent before the first chunk, when only the round trip is known. */
   bytesPerSec?: number;
-  /** From 0 up to, not including, 1. Absent when `bytesPerSec` is. */
+  /** At least 0 and below 1. Absent when `bytesPerSec` is absent. */
   loss?: number;
 }
 
@@ -24,11 +24,11 @@ export interface Beginning {
 }
 
 /**
- * No proxy's share is smaller than this part of the mean. The memory of a slow proxy may be old, and only what it sends
- * tells its rate now.
+ * No proxy's share is smaller than this part of the mean. The measured rate of a slow proxy may be old, and only new
+ * packets show its current rate.
  */
 const WEIGHT_MIN = 0.3;
-/** Assumed of each proxy while no rate is known. */
+/** The rate that every proxy is assumed to have if no rate is known. */
 const BYTES_PER_SEC_ASSUMED = 1_000_000;
 
 /**
@@ -55,7 +55,7 @@ export function beginningsOf(
   });
 }
 
-/** What all known proxies will have brought `ms` after the request, at their rates or the mean one. */
+/** The packets that all known proxies have brought `ms` after the request, at their own rates or the mean rate. */
 function packetsBy(ms: number, known: readonly (KnownPath | undefined)[], mean: number, packetBytes: number): number {
   const bytes = known.reduce(
     (sum, path) => sum + (path ? (Math.max(0, ms - path.rttMs) * (path.bytesPerSec ?? mean)) / 1000 : 0),

@@ -1,4 +1,4 @@
-/** What is known of a proxy: docs/spec/protocol.md §8.6. */
+/** Tests the measurements of one proxy: docs/spec/protocol.md §8.6. */
 import { Path } from "./path";
 import type { DataFrame } from "../types";
 

@@ -28,7 +28,7 @@ const FALLEN_TIMES = 3;
 /** A queue fills before one link alone when its round trip grew by over this many times what all have grown by. */
 const OWN_QUEUE_TIMES = 2;
 
-/** What is known of a proxy before it has answered. */
+/** Measurements of a proxy from before its first answer. */
 export interface Remembered {
   rttMs: number;
   /** Packets per ms; 0 when not known. */
@@ -191,7 +191,8 @@ export class Path {
   }
 
   /**
-   * A quiet proxy may have sent all that it was granted, and all of it may be lost. One packet more lets it be heard.
+   * A quiet proxy may have sent every granted packet, and all of them may be lost. A grant of one more packet shows
+   * whether it still sends.
    * Returns true when it is time to grant that packet, and counts it.
    */
   isToBeAsked(perMs: number, nowMs: number): boolean {

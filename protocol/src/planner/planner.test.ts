@@ -1,4 +1,4 @@
-/** What is granted when nothing comes: docs/spec/protocol.md §8.9. */
+/** Tests the grants when no packets come: docs/spec/protocol.md §8.9. */
 import { loadCodec } from "@tributary/native-codec";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { geometryOf, type Geometry } from "../geometry";
@@ -6,7 +6,7 @@ import { Assembly } from "../receiver/assembly";
 import { beginningsOf } from "./known";
 import { Planner } from "./planner";
 
-/** Of two proxies that nothing is known of, and that were asked at 0. */
+/** Makes a planner for two unknown proxies that were asked at 0 ms. */
 function newPlanner(): Planner {
   const geometry = geometryOf(260_000, 551, 128) as Geometry;
   const known = [undefined, undefined];

@@ -1,7 +1,7 @@
 /**
- * Planner: mode `coded` at the client. It decides how many packets of which generation each proxy sends next. Every
- * packet that a generation needs comes from the proxy that brings it first. It may be on its way or be ordered anew. It
- * knows no frames and no payloads. Pure: time arrives as `nowMs`. Rules: protocol.md §8.7 to §8.9.
+ * Planner: mode `coded` at the client. It decides how many packets of which generation each proxy sends next. Each
+ * packet that a generation needs is expected from the proxy that brings it first: a packet on its way, or a new order.
+ * The planner knows no frames and no payloads. Pure: time arrives as `nowMs`. Rules: protocol.md §8.7 to §8.9.
  */
 import type { Geometry } from "../geometry";
 import { LIMITS, TIMING } from "../limits";
@@ -31,18 +31,18 @@ const SIGMAS = 1;
 const SIGMAS_LAST = 3;
 /** A smaller need is not worth a packet. Expected losses are fractions, and coded packets may be dependent. */
 const NEED_LEFT = 0.3;
-/** After this long and two round trips without progress, each proxy is asked for all that is missing (§9.5). */
+/** After this time and two round trips without progress, each proxy must send everything that is missing (§9.5). */
 const STALL_MS = 200;
 const STALL_ROUND_TRIPS = 2;
 
 export interface PlannerOptions {
   geometry: Geometry;
   assembly: Assembly;
-  /** What each proxy begins with. */
+  /** The first packets of each proxy. */
   beginnings: readonly Beginning[];
-  /** What is known of each proxy. */
+  /** Earlier measurements of each proxy. */
   known: readonly (KnownPath | undefined)[];
-  /** When each proxy was first asked; undefined when it was not asked yet. */
+  /** When each proxy was first asked. Undefined before that. */
   askedMs: readonly (number | undefined)[];
   packetBytes: number;
   nowMs: number;
@@ -133,7 +133,7 @@ export class Planner {
     this.#paths[proxyIndex]!.handleData(frame, useful, nowMs);
   }
 
-  /** What is worth remembering of a proxy; undefined while too little has come. */
+  /** The measurements of a proxy to remember. Undefined while too few packets came. */
   knownOf(proxyIndex: number, packetBytes: number): KnownPath | undefined {
     return this.#paths[proxyIndex]!.toRemember(packetBytes);
   }
@@ -155,7 +155,7 @@ export class Planner {
     this.#spread(all, losses.doubt, nowMs);
   }
 
-  /** What the proxy is to send from its next packet on. */
+  /** The grant that orders the packets of a proxy from its next one on. */
   grantFor(
     proxyIndex: number,
     nowMs: number,
@@ -233,7 +233,7 @@ export class Planner {
     path.limit = path.order.length + OUTSTANDING_MIN;
   }
 
-  /** Orders what a proxy must send alone: disputed generations and, in a stall, all that is missing. */
+  /** Orders packets that every proxy must send: disputed generations and, in a stall, everything that is missing. */
   #askAlone({ path, loss, quiet }: Source, nowMs: number): void {
     const stalled = nowMs - this.#progressMs > STALL_MS + STALL_ROUND_TRIPS * path.roundTrip.latestMs;
     if (!stalled && this.#assembly.disputed.size === 0) return;

@@ -1,6 +1,6 @@
 /**
  * RoundTrip: the latest and the least round trip of one proxy, and whether the way to it has become longer for good.
- * It measures nothing by itself: the caller reports each round trip. Pure: time arrives as `nowMs`.
+ * The caller measures each round trip and reports it. Pure: time arrives as `nowMs`.
  * Rules: protocol.md §8.6 and §8.7.
  */
 
@@ -27,7 +27,7 @@ interface LongerWay {
 }
 
 export class RoundTrip {
-  /** Of the latest grant, from its sending to the first packet that knows of it; before that, of the request. */
+  /** From the latest grant to the first packet sent after it arrived. Before the first grant, the request counts. */
   latestMs: number;
   #leastSeenMs = Infinity;
   #longerWay: LongerWay | undefined;
@@ -36,7 +36,7 @@ export class RoundTrip {
     this.latestMs = rememberedMs;
   }
 
-  /** The least round trip seen; before one was seen, the assumed one. */
+  /** The least round trip seen. Before the first one, the assumed round trip. */
   get leastMs(): number {
     return Math.min(this.#leastSeenMs, this.latestMs);
   }
@@ -66,7 +66,7 @@ export class RoundTrip {
 
   /**
    * All proxies together bring less than before. If grants have been finding this proxy without work for long enough,
-   * the way has become longer, and the least round trip is measured anew. Returns true in that case.
+   * the way has become longer, and the least round trip is measured again. Returns true in that case.
    */
   handleLess(): boolean {
     const longerWay = this.#longerWay;

@@ -33,11 +33,11 @@ export interface Source {
   readonly soonestMs: number;
   /** When the next packet to be ordered would come. It is one packet late, so that a slow proxy is believed less. */
   atMs: number;
-  /** What is on its way from there, each packet at its time less the patience with it. */
+  /** The packets on their way. Each counts as earlier than expected, so that a new one rarely replaces it. */
   readonly coming: Coming;
 }
 
-/** A proxy that is quiet or useless: nothing is on its way, and it may be given nothing. */
+/** A proxy that is quiet or useless. No packet is on its way, and the plan gives it no packets. */
 export function quietSource(path: Path, coming: Coming, loss: number, perMs: number, nowMs: number): Source {
   const rttMs = path.delayMs;
   path.limit = 0;
@@ -47,8 +47,8 @@ export function quietSource(path: Path, coming: Coming, loss: number, perMs: num
 }
 
 /**
- * Collects what is on its way from this proxy and can no longer be changed. What can still be changed is taken back
- * from its order.
+ * Collects the packets on their way from this proxy that a new grant cannot change. The other packets are removed from
+ * its order.
  */
 export function liveSource(
   path: Path,
@@ -76,7 +76,7 @@ export function liveSource(
   return { ...sourceBase(path, coming, loss), quiet: false, gapMs, rttMs, soonestMs, atMs: nextMs };
 }
 
-/** A proxy that has not answered yet but should, as the memory of it tells. It brings only its first share. */
+/** A known proxy that has not answered yet. The plan expects only the packets of its first share. */
 export function expectedSource(path: Path, coming: Coming, loss: number, gapMs: number, firstMs: number): Source {
   coming.begin(path.order, 0);
   for (let sequence = 0; sequence < path.order.length; sequence++)
@@ -109,9 +109,9 @@ export function soonestComing(sources: readonly Source[]): Source | undefined {
 }
 
 /**
- * The source that could bring a new packet first; undefined once no source may be given more. A source that may not be
- * given more yet still counts: it will get the packet later. So a far proxy is not asked for what a near one will have
- * brought by then.
+ * The source that could bring a new packet first. Undefined when no source may get more packets. A source that may not
+ * get more yet still counts, because it will get the packet later. So the plan does not ask a far proxy for a packet
+ * that a near one brings sooner.
  */
 export function soonestNew(sources: readonly Source[]): Source | undefined {
   let best: Source | undefined;

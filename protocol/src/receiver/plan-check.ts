@@ -1,6 +1,6 @@
 /**
- * What a plan must agree with: the request, what the receiver was told beforehand, and the other proxies' plans. Pure
- * functions that return rejections as data. Rules: protocol.md §5.2 and §9.1.
+ * Checks a plan against the request, the trusted facts, and the plans of the other proxies. Pure functions that return
+ * rejections as data. Rules: protocol.md §5.2 and §9.1.
  */
 import { headDifference, type Rejection } from "@tributary/contract";
 import { geometryOf, isRejection } from "../geometry";

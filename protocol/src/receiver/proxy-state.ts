@@ -21,13 +21,13 @@ export interface ProxyStats {
   /** Gaps in the sequence numbers. */
   lost: number;
   rttMs: number | null;
-  /** Mode `coded`: what a later chunk may be told as `known`. */
+  /** Mode `coded`: the measurements that a later chunk may use as `known`. */
   path?: KnownPath;
   state: "waiting" | "active" | "failed" | "ended";
   error?: Rejection;
 }
 
-/** What a data frame was good for. */
+/** The use of a received data frame. */
 export type PacketFate = "innovative" | "duplicate" | "late" | "rejected";
 
 /** A final feedback that is repeated until the proxy's END. */
@@ -107,7 +107,7 @@ export function isAskedOn({ silent, planned }: ProxyState): boolean {
   return silent && !planned;
 }
 
-/** A new session means a new sender, whose sequence starts at 0. The counts go on. */
+/** Prepares for a new session: a new sender, whose sequence starts at 0. The counts stay. */
 export function startAgain(proxy: ProxyState): void {
   const { stats, nextSequence, dataFrames } = proxy;
   stats.lost += Math.max(0, nextSequence - dataFrames);

@@ -96,8 +96,8 @@ export class Receiver {
   }
 
   /**
-   * The request as it may be sent to this proxy before its session is up; undefined when the proxy must not be asked
-   * any more. `handleProxyReady` sends the request again unless the plan has arrived by then.
+   * The request for this proxy, to be sent before its session is open. Undefined when the proxy must not be asked.
+   * `handleProxyReady` sends the request again if the plan has not arrived before that.
    */
   firstRequest(proxyIndex: number, nowMs: number): Uint8Array | undefined {
     const proxy = this.#proxies[proxyIndex];
@@ -170,7 +170,7 @@ export class Receiver {
     return isNews;
   }
 
-  /** Gives the chunk up: no event follows, and each asked proxy is told. */
+  /** Aborts the chunk. No event follows, and each asked proxy gets a final feedback. */
   abort(nowMs: number): void {
     this.#close("aborted", nowMs);
     this.#events.length = 0;
@@ -271,7 +271,7 @@ export class Receiver {
     if (this.#assembly!.isComplete) this.#complete(nowMs);
   }
 
-  /** The first plan is the one that the others must agree with. */
+  /** Takes the first plan. All other plans must agree with it. */
   #adopt(head: PlanHead, nowMs: number): Rejection | undefined {
     const { symbolBytes, generationSize, mode } = this.#request;
     const exceeded = rangeExceeded(this.#request, head);

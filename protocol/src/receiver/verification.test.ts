@@ -11,7 +11,7 @@ const SYMBOL_BYTES = 64;
 const SYMBOLS = 4;
 /** The last symbol is not full. */
 const truth = Uint8Array.from({ length: SYMBOLS * SYMBOL_BYTES - 10 }, (_, i) => i * 7);
-/** Not a digest for the world, one for a test: the bytes themselves. */
+/** The tests use the bytes themselves as their digest. */
 const hash = (bytes: Uint8Array) => bytes.slice();
 
 function generation(): OpenGeneration {

@@ -7,7 +7,7 @@
 import type { Codec } from "../codec";
 import type { Coding, PlanHead } from "../types";
 
-/** What a trusted source told the receiver beforehand. No proxy can make it deliver anything else. */
+/** Facts from a trusted source. No proxy can make the receiver deliver bytes that contradict them. */
 export interface Trusted {
   /** Each plan must agree with it. */
   head: Pick<PlanHead, "status" | "totalBytes" | "headers">;
@@ -37,10 +37,10 @@ export interface GenerationOptions {
   codec: Codec;
   symbolCount: number;
   symbolBytes: number;
-  /** Without padding. */
+  /** The bytes of the generation without padding. */
   byteCount: number;
   makeSolver(): Solver;
-  /** Undefined: every generation is believed, and no packet is kept. */
+  /** Checks the bytes of a generation. Undefined: every generation is accepted, and no packet is kept. */
   isTrue: ((bytes: Uint8Array) => boolean) | undefined;
 }
 

@@ -1,7 +1,7 @@
 /**
- * GrantedSchedule: mode `coded` at the proxy. It sends packets in the order that the client granted, and no further.
- * Before the first grant the proxy's share gives the order. It neither paces nor codes. Rules: protocol.md §8.1 to
- * §8.4.
+ * GrantedSchedule: mode `coded` at the proxy. It sends only granted packets, in the granted order.
+ * Before the first grant, the proxy's share gives the order. It does not pace or code packets. Rules: protocol.md §8.1
+ * to §8.4.
  */
 import { symbolsIn, type Geometry } from "../geometry";
 import { LIMITS } from "../limits";
@@ -54,9 +54,10 @@ export class GrantedSchedule implements Schedule {
   }
 
   /**
-   * Replaces what is not sent yet. Packets that were sent since `fromSequence` are left out, wherever the grant has
-   * them, so what is granted first comes next. An old grant, or one that begins beyond what is sent, changes nothing.
-   * No more is kept than the chunk and a window could need.
+   * Replaces the packets that are not sent yet. Packets of the grant that were sent since `fromSequence` are left out,
+   * at any place in it, so the first remaining packet comes next. An old grant changes nothing, and neither does a
+   * grant that begins after the last sent packet. The order keeps at most the packets that the chunk and a window could
+   * need.
    */
   grant({ grantSequence, fromSequence, runs }: GrantFrame): void {
     const order = this.#order;

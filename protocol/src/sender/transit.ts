@@ -14,7 +14,7 @@ const BACKOFF_MAX = 8;
 
 interface SentPacket {
   sequence: number;
-  /** As the schedule names it: a symbol or a generation. */
+  /** The schedule's name for the packet: the index of a symbol or of a generation. */
   item: number;
   sentMs: number;
 }

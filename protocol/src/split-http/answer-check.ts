@@ -1,6 +1,6 @@
 /**
- * What is wrong with a proxy's HTTP answer: it cannot be of the same bytes as another one, or it is not what was asked
- * for. Pure functions that return rejections as data.
+ * Checks a proxy's HTTP answer. It must match the request, and it must be able to have the same bytes as the other
+ * answers. Pure functions that return rejections as data.
  */
 import {
   headerDifference,

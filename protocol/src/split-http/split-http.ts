@@ -32,7 +32,7 @@ export interface SplitHttpOptions {
   aheadBytesMax?: number;
 }
 
-/** Without a `range` the whole resource is asked for. */
+/** An `ask` without a `range` is for the whole resource. */
 export type SplitHttpCommand =
   { kind: "ask"; askId: number; proxyIndex: number; range: ByteRange | undefined } | { kind: "cancel"; askId: number };
 
@@ -89,7 +89,7 @@ export class SplitHttp {
     if (nowMs >= this.#plannedMs + TICK_MS) this.#plan(nowMs);
   }
 
-  /** Whether the reader takes more bytes. Without room nothing new is asked for. */
+  /** Reports whether the reader has room. Without room the client asks for nothing new. */
   handleRoom(hasRoom: boolean, nowMs: number): void {
     if (hasRoom && !this.#hasRoom) this.#forgetSilence(nowMs);
     this.#hasRoom = hasRoom;
@@ -164,7 +164,7 @@ export class SplitHttp {
     this.#proxies.forgetSilence(nowMs);
   }
 
-  // What answers mean.
+  // Handling of answers.
 
   #takePiece(ask: Ask, head: ResponseHead, nowMs: number): void {
     const told = parseContentRange(head.headers["content-range"]);

@@ -111,7 +111,7 @@ function secured(socket: net.Socket, options: VettedRequestOptions, unwanted: Ab
   );
 }
 
-/** Resolves when the socket emits `event`. Destroys a socket that fails, is too slow or is no longer needed. */
+/** Resolves when the socket emits `event`. Destroys a socket that fails, is too slow or is not needed. */
 function made<T extends net.Socket>(socket: T, event: "connect" | "secureConnect", unwanted: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const settle = (): void => {

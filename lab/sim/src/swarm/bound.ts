@@ -1,10 +1,10 @@
-/** By when a run of the swarm must be complete. */
+/** The time by which a run of the swarm must be complete. */
 import type { Geometry } from "@tributary/protocol";
 import type { ProxyDraw, SwarmDraw } from "./draw";
 
-/** All timers of the protocol together. */
+/** The sum of all timers of the protocol. */
 const TIMERS_MS = 10_000;
-/** Without a steady proxy a run can wait for as long as its proxies say that they are there. Then its user gives up. */
+/** Without a steady proxy a run can wait while its proxies report that they are alive. The user gives up after this. */
 const PATIENCE_MS = 20_000;
 const FRAME_HEADER_BYTES = 16;
 /** In mode coded a window counts as this many packets. */

@@ -1,10 +1,10 @@
-/** What the client of a run knows for certain: the head of the answer, and the digest of each generation. */
+/** Makes the trusted facts for the client of a run: the head of the answer, and the digest of each generation. */
 import { createHash } from "node:crypto";
 import { generationBytes, type Geometry, type Trusted } from "@tributary/protocol";
 import type { SwarmDraw } from "./draw";
 
 const DIGEST_BYTES = 16;
-/** The resource of which a run with a byte range asks for a part. */
+/** The length of the whole resource in a run with a byte range. */
 const RESOURCE_BYTES = 9_000_000;
 
 export function trustedFor(draw: SwarmDraw, original: Uint8Array, geometry: Geometry): Trusted {
