@@ -63,7 +63,6 @@ async function main() {
   }
   const measures = !["--list", "--report"].some((option) => args.includes(option));
   await setUp({ ...(measures ? bench.needs : {}), print: () => undefined });
-  if (name === "origo" && args.includes("--fleet")) return (await import("./origo/fleet.mjs")).runFleetBench(args);
   if (name === "origo") return (await import("./origo/bench.mjs")).runOrigoBench(args);
   if (measures) {
     for (const wanted of bench.uses ?? []) await setUpIfPossible(wanted);

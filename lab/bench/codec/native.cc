@@ -1,7 +1,7 @@
 /**
- * The native contenders of `npm run bench -- codec`: the C++ core on each engine, ISA-L, scalar tables, memcpy and a
- * roofline. Not a benchmark by itself: it measures one case for one slice of time each time it is asked, so that the
- * driver can interleave contenders. Requests on stdin, one answer a line on stdout:
+ * The native contenders of `npm run bench -- codec`: the C++ core on each engine, ISA-L and a roofline. Not a benchmark
+ * by itself: it measures one case for one slice of time each time it is asked, so that the driver can interleave
+ * contenders. Requests on stdin, one answer a line on stdout:
  *
  *     engines                                                  -> engines gfni512 avx2 ...
  *     measure CONTENDER PATH OP SYMBOLS BYTES OUTPUTS MILLISECONDS -> seconds S | absent WHY
@@ -48,8 +48,6 @@ struct Case {
   uint32_t symbolCount = 0, symbolBytes = 0, outputCount = 0;
 };
 
-/** The cold cases walk over so many bytes of sources, which no cache of today's holds for one core. */
-constexpr size_t kColdBytes = 96u << 20;
 /** Results in flight at once in `encode-flow`, as many as lab/bench/src/codec/addon.ts keeps. */
 constexpr size_t kInFlightBytes = 4u << 20;
 /** Coefficient matrices that ISA-L's cases take turns with. */
@@ -76,12 +74,6 @@ const tributary::Engine& engineNamed(const std::string& name) {
   const tributary::Engine* engine = tributary::findEngine(name);
   if (engine == nullptr) throw Absent("no engine " + name + " here");
   return *engine;
-}
-
-/** How many generations a case takes turns with: one that stays in the cache, or as many as do not fit any. */
-size_t generationCount(const Case& c) {
-  if (c.op != "encode-cold") return 1;
-  return kColdBytes / (size_t{c.symbolCount} * c.symbolBytes) + 1;
 }
 
 /** How many output buffers a case takes turns with. */
@@ -162,19 +154,14 @@ Measurement repeated(std::function<void()> operation) {
 /** Coefficients come from fresh seeds inside the timed region. */
 Measurement encodeOurs(const Case& c) {
   const tributary::Engine& engine = engineNamed(c.path);
-  auto encoders = std::make_shared<std::vector<std::unique_ptr<tributary::Encoder>>>();
-  const Buffer source = randomBytes(size_t{c.symbolCount} * c.symbolBytes, c.symbolCount);
-  for (size_t i = generationCount(c); i > 0; i--) {
-    encoders->push_back(std::make_unique<tributary::Encoder>());
-    check(encoders->back()->initialize(engine, c.symbolCount, c.symbolBytes));
-    check(encoders->back()->setSymbols(0, source));
-  }
+  auto encoder = std::make_shared<tributary::Encoder>();
+  check(encoder->initialize(engine, c.symbolCount, c.symbolBytes));
+  check(encoder->setSymbols(0, randomBytes(size_t{c.symbolCount} * c.symbolBytes, c.symbolCount)));
   auto outs = std::make_shared<std::vector<Buffer>>(outputBuffers(c), Buffer(size_t{c.outputCount} * c.symbolBytes));
   auto seeds = std::make_shared<std::vector<uint32_t>>(c.outputCount);
-  return repeated([encoders, outs, seeds, next = uint32_t{0}, turn = size_t{0}]() mutable {
+  return repeated([encoder, outs, seeds, next = uint32_t{0}, turn = size_t{0}]() mutable {
     for (uint32_t& seed : *seeds) seed = ++next;
-    check((*encoders)[turn % encoders->size()]->encodeSeeds(*seeds, (*outs)[turn % outs->size()]));
-    turn++;
+    check(encoder->encodeSeeds(*seeds, (*outs)[turn++ % outs->size()]));
   });
 }
 
@@ -303,7 +290,7 @@ Measurement repairOurs(const Case& c) {
 }
 
 Measurement ours(const Case& c) {
-  if (c.op == "encode" || c.op == "encode-cold" || c.op == "encode-flow") return encodeOurs(c);
+  if (c.op == "encode" || c.op == "encode-flow") return encodeOurs(c);
   if (c.op == "decode") return decodeOurs(c);
   if (c.op == "decode-last") return decodeLastOurs(c);
   if (c.op == "recode") return recodeOurs(c);
@@ -316,14 +303,13 @@ Measurement ours(const Case& c) {
 /** Tables are made inside the timed region, from ready coefficients. */
 Measurement encodeIsaL(const Case& c, const IsaL& isal) {
   struct State {
-    std::vector<std::unique_ptr<SourceRows>> sources;
+    std::unique_ptr<SourceRows> source;
     Buffer matrices, tables, out;
     std::vector<unsigned char*> outRows;
   };
   auto s = std::make_shared<State>();
   const Buffer source = randomBytes(size_t{c.symbolCount} * c.symbolBytes, c.symbolCount);
-  for (size_t i = generationCount(c); i > 0; i--)
-    s->sources.push_back(std::make_unique<SourceRows>(source, c.symbolCount, c.symbolBytes, c.op == "encode-packed"));
+  s->source = std::make_unique<SourceRows>(source, c.symbolCount, c.symbolBytes, c.op == "encode-packed");
   s->matrices = coefficientRows(1, kMatrices * c.outputCount, c.symbolCount);
   s->tables.resize(size_t{32} * c.symbolCount * c.outputCount);
   s->out.resize(size_t{c.outputCount} * c.symbolBytes);
@@ -332,7 +318,7 @@ Measurement encodeIsaL(const Case& c, const IsaL& isal) {
     unsigned char* matrix = s->matrices.data() + (turn % kMatrices) * c.outputCount * c.symbolCount;
     isal.initTables(static_cast<int>(c.symbolCount), static_cast<int>(c.outputCount), matrix, s->tables.data());
     isal.encodeData(static_cast<int>(c.symbolBytes), static_cast<int>(c.symbolCount), static_cast<int>(c.outputCount),
-                    s->tables.data(), s->sources[turn % s->sources.size()]->pointers(), s->outRows.data());
+                    s->tables.data(), s->source->pointers(), s->outRows.data());
   };
   encode(0);
   Coded coded(engineNamed("scalar"), c);
@@ -373,52 +359,9 @@ Measurement decodeIsaL(const Case& c, const IsaL& isal) {
 Measurement isaL(const Case& c, void* library) {
   const IsaL isal = bench::loadIsaL(library, c.path);
   if (!isal.complete()) throw Absent("ISA-L has no path " + c.path + " here");
-  if (c.op == "encode" || c.op == "encode-cold" || c.op == "encode-packed") return encodeIsaL(c, isal);
+  if (c.op == "encode" || c.op == "encode-packed") return encodeIsaL(c, isal);
   if (c.op == "decode") return decodeIsaL(c, isal);
   throw Absent("ISA-L has no " + c.op);
-}
-
-// Yardsticks.
-
-struct LogTables {
-  uint8_t exp[510], log[256] = {};
-  LogTables() {
-    unsigned value = 1;
-    for (unsigned i = 0; i < 255; i++) {
-      exp[i] = exp[i + 255] = static_cast<uint8_t>(value);
-      log[value] = static_cast<uint8_t>(i);
-      value = value << 1 ^ (value & 0x80 ? 0x11D : 0);
-    }
-  }
-};
-
-/** What a textbook does: logarithms and exponentials, a byte at a time. */
-Measurement encodeByTables(const Case& c) {
-  auto source = std::make_shared<Buffer>(randomBytes(size_t{c.symbolCount} * c.symbolBytes, 1));
-  auto out = std::make_shared<Buffer>(c.symbolBytes);
-  return repeated([source, out, c, coefficients = Buffer(c.symbolCount), seed = uint32_t{0}]() mutable {
-    static const LogTables tables;
-    tributary::coefficientsOf(++seed, coefficients);
-    std::fill(out->begin(), out->end(), 0);
-    for (size_t s = 0; s < c.symbolCount; s++) {
-      if (coefficients[s] == 0) continue;
-      const unsigned log = tables.log[coefficients[s]];
-      const uint8_t* row = source->data() + s * c.symbolBytes;
-      for (size_t i = 0; i < c.symbolBytes; i++) {
-        if (row[i] != 0) (*out)[i] ^= tables.exp[log + tables.log[row[i]]];
-      }
-    }
-  });
-}
-
-/** The bound that no coding reaches: each output byte copied once. */
-Measurement copy(const Case& c) {
-  auto source = std::make_shared<Buffer>(randomBytes(size_t{c.symbolCount} * c.symbolBytes, 1));
-  auto out = std::make_shared<Buffer>(c.symbolBytes);
-  return repeated([source, out, c, turn = size_t{0}]() mutable {
-    std::memcpy(out->data(), source->data() + (turn++ % c.symbolCount) * c.symbolBytes, c.symbolBytes);
-    asm volatile("" : : "r"(out->data()) : "memory");
-  });
 }
 
 /** As many multiply-adds as the outputs of a dense code take, at the vector unit's peak: roofline.h. */
@@ -446,9 +389,7 @@ class Contenders {
   Measurement prepare(const Case& c) const {
     if (c.contender == "ours") return ours(c);
     if (c.contender == "isa-l") return isaL(c, isaLibrary_);
-    if (c.contender == "tables" && c.op == "encode") return encodeByTables(c);
     if (c.contender == "roofline" && (c.op == "encode" || c.op == "decode")) return roofline(c);
-    if (c.contender == "memcpy" && c.op == "encode") return copy(c);
     throw Absent(c.contender + " has no " + c.op);
   }
 

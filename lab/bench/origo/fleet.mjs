@@ -1,6 +1,5 @@
 /**
- * `npm run bench -- origo --fleet [--proxies N] [--heartbeat-ms MS] [--seconds S]`: what a fleet costs Origo. A real
- * Origo process, N proxies that are only their links (real socket.io connections, hello and heartbeats), and the
+ * What a fleet costs Origo. A real Origo process, N proxies that are only their links (real socket.io connections, hello and heartbeats), and the
  * processor time that the Origo process took meanwhile, from /proc. Linux only.
  */
 import { execFileSync, spawn } from "node:child_process";
@@ -12,7 +11,6 @@ import path from "node:path";
 import { performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
 import { clearInterval, setInterval } from "node:timers";
-import { parseArgs } from "node:util";
 import { root } from "../../../infra/setup.mjs";
 
 const { io } = createRequire(path.join(root, "proxy/package.json"))("socket.io-client");
@@ -148,26 +146,4 @@ export function fleetSentence({ proxies, heartbeatMs, seconds, live, core, listM
     `GET /v1/proxies?count=4 beside it, one at a time: median ${listMs.p50.toFixed(2)} ms, p99 ` +
     `${listMs.p99.toFixed(2)} ms.`
   );
-}
-
-export async function runFleetBench(args) {
-  const { values } = parseArgs({
-    args,
-    options: {
-      fleet: { type: "boolean" },
-      proxies: { type: "string", default: "1000" },
-      "heartbeat-ms": { type: "string", default: "5000" },
-      seconds: { type: "string", default: "30" },
-    },
-  });
-  const fleet = await measureFleet({
-    proxies: Number(values.proxies),
-    heartbeatMs: Number(values["heartbeat-ms"]),
-    seconds: Number(values.seconds),
-  });
-  console.log(
-    `${os.cpus()[0]?.model ?? "unknown processor"}, ${os.cpus().length} cores, node ${process.versions.node}`,
-  );
-  console.log(fleetSentence(fleet));
-  return fleet.live === fleet.proxies ? 0 : 1;
 }

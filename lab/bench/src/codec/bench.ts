@@ -4,7 +4,6 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { drawTo } from "@tributary/lab-sim";
 import { repoRoot } from "@tributary/lab-stack";
 import { fileOf, FLAG, optionsOf, runBench, TEXT } from "../kit/command";
 import { machineText } from "../kit/machine";
@@ -12,17 +11,15 @@ import { figureTable } from "../kit/verdict";
 import { planGroups, type Engines, type RunnerName } from "./cases";
 import { enginesOf, measureGroup, type Absences, type Pace, type Runners } from "./driver";
 import { figuresOf } from "./figures";
-import { specificationOf } from "./picture";
 import { rateTables } from "./report";
 import { rowsOf } from "./rows";
 import { startChromium, startNodeAddon, startNodeWasm, startProgram } from "./runners";
 import type { GroupSamples } from "./samples";
 
-const USAGE = `npm run bench -- codec [--quick] [--row TEXT] [--json FILE] [--picture FILE]
-  --quick         the figures and few other shapes, about three minutes on two cores
-  --row TEXT      only the groups of cases whose name contains TEXT, such as "through the addon"
-  --json FILE     every row, as an array (rows.ts)
-  --picture FILE  bandwidth by shape, engine and rival, as .svg or .png`;
+const USAGE = `npm run bench -- codec [--quick] [--row TEXT] [--json FILE]
+  --quick      the figures and few other shapes, about three minutes on two cores
+  --row TEXT   only the groups of cases whose name contains TEXT, such as "through the addon"
+  --json FILE  every row, as an array (rows.ts)`;
 
 /** lab/bench/main.mjs writes `Tools` into this file. */
 const TOOLS = path.join(repoRoot, "lab/bench/build/tools.json");
@@ -101,18 +98,12 @@ async function measureAll(tools: Tools, quick: boolean, row: string): Promise<Gr
 }
 
 async function main(): Promise<number> {
-  const { quick, row, json, picture } = optionsOf({
-    quick: FLAG,
-    row: { ...TEXT, default: "" },
-    json: TEXT,
-    picture: TEXT,
-  });
+  const { quick, row, json } = optionsOf({ quick: FLAG, row: { ...TEXT, default: "" }, json: TEXT });
   const measured = await measureAll(JSON.parse(readFileSync(TOOLS, "utf8")) as Tools, quick, row);
   const figures = figuresOf(measured).filter(({ got }) => row === "" || Number.isFinite(got));
   const rows = rowsOf(measured);
   console.log(`\n${machineText()}\n\n${rateTables(rows)}\n\nFigures to reach:\n\n${figureTable(figures)}\n`);
   if (json !== undefined) writeFileSync(fileOf(json), `${JSON.stringify(rows, null, 1)}\n`);
-  if (picture !== undefined) drawTo(picture, specificationOf(rows, machineText()));
   return 0;
 }
 

@@ -3,20 +3,17 @@
  * other side of that ratio. Pure: engines come in as names, nothing is run here.
  */
 
-import type { LookUp } from "./wasm-roofline";
-
 export type Op = "encode" | "decode" | "recode" | "repair";
 export type Runtime = "native" | "node-wasm" | "chromium-wasm";
 /** Processes that measure: the C++ program, the Rust program, Node with WebAssembly, Chromium, Node with the addon. */
 export type RunnerName = "native" | "rust" | "node" | "chromium" | "addon";
 
 /**
- * What a runner is asked for; those that are no plain `Op` say what differs. `encode-cold`: sources in no cache.
- * `encode-packed`: sources back to back, where other cases have rows on 64-byte boundaries. `encode-flow`: results into
+ * What a runner is asked for; those that are no plain `Op` say what differs. `encode-packed`: sources back to back, where other cases have rows on 64-byte boundaries. `encode-flow`: results into
  * 4 MB of buffers in turns, as many as are in flight through the addon, where other cases write into one.
  * `decode-last`: what is left to do when the last packet arrives. `repair-arrival`: what was done before that, in all.
  */
-export type Request = Op | "encode-cold" | "encode-packed" | "encode-flow" | "decode-last" | "repair-arrival";
+export type Request = Op | "encode-packed" | "encode-flow" | "decode-last" | "repair-arrival";
 
 export interface Case {
   readonly runner: RunnerName;
@@ -98,9 +95,6 @@ const LARGE_SHAPE: Shape = [128, 4096];
 /** Too slow for batches. They are measured for comparison. */
 const SLOW_ENGINES = ["scalar", "reference"];
 
-/** wasm-roofline.ts. */
-export const WASM_ROOFLINES: readonly LookUp[] = ["sums", "swizzle", "relaxed-swizzle"];
-
 function encodeKeyShape(engines: Engines): Group {
   const shape = KEY_SHAPE;
   return {
@@ -114,8 +108,6 @@ function encodeKeyShape(engines: Engines): Group {
       crate("rlnc", "encode", shape, 1),
       crate("reed-solomon-simd", "encode", shape, BATCH),
       crate("raptorq", "encode", shape, 24),
-      of("native", "tables", "-", "encode", shape, 1),
-      of("native", "memcpy", "-", "encode", shape, 1),
       ...["registers", "loads"].map((path) => of("native", "roofline", path, "encode", shape, BATCH)),
       ...wasm(engines, "encode", shape, 1, ["chromium"]),
       ...wasm(engines, "encode", shape, BATCH),
@@ -139,17 +131,6 @@ function encodeLargeShape(engines: Engines): Group {
   };
 }
 
-function encodeCold(engines: Engines): Group {
-  const best = engines.native.slice(0, 1);
-  return {
-    name: "encode 24 x 1,400, cold",
-    cases: [
-      ...best.flatMap((path) => [1, BATCH].map((outputs) => ours(path, "encode-cold", KEY_SHAPE, outputs))),
-      ...[1, ISAL_BATCH].map((outputs) => isaL("best", "encode-cold", KEY_SHAPE, outputs)),
-    ],
-  };
-}
-
 function decodeKeyShape(engines: Engines): Group {
   const [shape, g] = [KEY_SHAPE, KEY_SHAPE[0]];
   return {
@@ -160,9 +141,6 @@ function decodeKeyShape(engines: Engines): Group {
       ...["rlnc", "reed-solomon-simd", "raptorq"].map((name) => crate(name, "decode", shape, g)),
       of("native", "roofline", "registers", "decode", shape, g),
       ...wasm(engines, "decode", shape, g),
-      ...(engines.chromium.length > 0
-        ? WASM_ROOFLINES.map((path) => of("chromium", "roofline", path, "decode", shape, g))
-        : []),
     ],
   };
 }
@@ -233,60 +211,31 @@ function addon(engines: Engines): Group {
   };
 }
 
-export const RLNC_SHAPES: readonly Shape[] = [16, 24, 32, 48, 64].flatMap((g) =>
-  [1100, 1400].map((symbolBytes): Shape => [g, symbolBytes]),
-);
 const SYMBOL_BYTES = [256, 1024, 1100, 1400, 4096, 32768];
 const GENERATION_SIZES = [16, 24, 32, 48, 64, 128];
 const QUICK_SYMBOL_BYTES = [256, 1100, 1400, 4096, 32768];
 const QUICK_GENERATION_SIZES = [16, 24, 64, 128];
 
-/** Shapes on the cross through 24 x 1,400 are drawn, with rivals; the others are there to find cliffs. */
-function gridShapes(quick: boolean): { shape: Shape; onCross: boolean }[] {
-  const sizes = quick ? QUICK_GENERATION_SIZES : GENERATION_SIZES;
-  const bytes = quick ? QUICK_SYMBOL_BYTES : SYMBOL_BYTES;
-  const all = sizes.flatMap((g) =>
-    bytes.map((symbolBytes) => ({
-      shape: [g, symbolBytes] as Shape,
-      onCross: g === KEY_SHAPE[0] || symbolBytes === KEY_SHAPE[1],
-    })),
+/** A quick run has only the shapes that share g or the symbol size with 24 x 1,400. */
+function gridShapes(quick: boolean): Shape[] {
+  const all = (quick ? QUICK_GENERATION_SIZES : GENERATION_SIZES).flatMap((g) =>
+    (quick ? QUICK_SYMBOL_BYTES : SYMBOL_BYTES).map((symbolBytes): Shape => [g, symbolBytes]),
   );
-  return quick ? all.filter(({ onCross }) => onCross) : all;
+  return quick ? all.filter(([g, bytes]) => g === KEY_SHAPE[0] || bytes === KEY_SHAPE[1]) : all;
 }
 
-function gridGroup(engines: Engines, { shape, onCross }: { shape: Shape; onCross: boolean }): Group {
+/** Our engines alone: the grid is there to find cliffs. */
+function gridGroup(engines: Engines, shape: Shape): Group {
   const [g, symbolBytes] = shape;
-  const drawn = engines.native.filter((path, index) => index === 0 || path === "avx2");
+  const native = engines.native.filter((path, index) => index === 0 || path === "avx2");
   return {
     name: `grid ${g} x ${symbolBytes.toLocaleString("en")}`,
     cases: [
-      ...(onCross ? drawn : drawn.slice(0, 1)).flatMap((path) => [
-        ours(path, "encode", shape, BATCH),
-        ours(path, "decode", shape, g),
-      ]),
-      isaL("best", "encode", shape, ISAL_BATCH),
-      ...(onCross
-        ? [isaL("best", "decode", shape, g), crate("rlnc", "encode", shape, 1), crate("rlnc", "decode", shape, g)]
-        : []),
-      ...(onCross
-        ? [
-            ...wasm(engines, "encode", shape, BATCH, ["chromium"]),
-            ...wasm(engines, "decode", shape, g, ["chromium"]),
-          ].filter((c) => c.path !== "scalar")
-        : []),
-    ],
+      ...native.flatMap((path) => [ours(path, "encode", shape, BATCH), ours(path, "decode", shape, g)]),
+      ...wasm(engines, "encode", shape, BATCH, ["chromium"]),
+      ...wasm(engines, "decode", shape, g, ["chromium"]),
+    ].filter(({ path }) => !SLOW_ENGINES.includes(path)),
   };
-}
-
-function rlncShapes(engines: Engines, quick: boolean): Group[] {
-  const shapes = quick ? RLNC_SHAPES.filter(([g]) => g === 16 || g === 64) : RLNC_SHAPES;
-  return shapes.map((shape) => ({
-    name: `encode ${shape[0]} x ${shape[1].toLocaleString("en")} against rlnc`,
-    cases: [
-      ...engines.native.slice(0, 1).map((path) => ours(path, "encode", shape, BATCH)),
-      crate("rlnc", "encode", shape, 1),
-    ],
-  }));
 }
 
 /** Everything that a run measures, in order. */
@@ -294,7 +243,6 @@ export function planGroups(engines: Engines, quick: boolean): Group[] {
   const figures = [
     encodeKeyShape(engines),
     encodeLargeShape(engines),
-    encodeCold(engines),
     decodeKeyShape(engines),
     decodeShape(engines, [64, 1400]),
     decodeShape(engines, LARGE_SHAPE),
@@ -303,5 +251,5 @@ export function planGroups(engines: Engines, quick: boolean): Group[] {
     repair(engines),
     addon(engines),
   ];
-  return [...figures, ...rlncShapes(engines, quick), ...gridShapes(quick).map((point) => gridGroup(engines, point))];
+  return [...figures, ...gridShapes(quick).map((shape) => gridGroup(engines, shape))];
 }

@@ -13,16 +13,6 @@ test.each(["encode", "decode", "decode-last", "recode"])(
   },
 );
 
-test("contenders: the rooflines of a WebAssembly runtime are measured as far as it has the instructions", async () => {
-  expect(await contenders().answer("measure roofline sums decode 4 64 4 1")).toMatch(/^seconds \d/);
-  expect(await contenders().answer("measure roofline swizzle decode 4 64 4 1")).toMatch(/^seconds \d/);
-  const validate = jest.spyOn(WebAssembly, "validate").mockReturnValueOnce(false);
-  expect(await contenders().answer("measure roofline relaxed-swizzle decode 4 64 4 1")).toBe(
-    "absent no relaxed-swizzle here",
-  );
-  validate.mockRestore();
-});
-
 test("contenders: what there is not is absent, what is misused is an error", async () => {
   expect(await contenders().answer("engines")).toBe("engines scalar");
   expect(await contenders().answer("measure ours simd128 encode 4 64 4 1")).toBe("absent no engine simd128 here");

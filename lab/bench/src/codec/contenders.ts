@@ -4,7 +4,6 @@
  */
 import type { Codec, Decoder, Encoder, RepairDecoder } from "@tributary/protocol";
 import { median } from "../kit/figures";
-import { wasmRoofline, type LookUp } from "./wasm-roofline";
 
 /** Median seconds of one operation over a slice of so many milliseconds. */
 export type Measurement = (sliceMs: number) => number | Promise<number>;
@@ -205,12 +204,6 @@ const REQUESTS: Readonly<Record<string, (codec: Codec, shape: Shape) => Measurem
   "repair-arrival": repairOf("arrival"),
 };
 
-/** As many multiply-adds as the operation takes. */
-function roofline(lookUp: string, { g, symbolBytes, outputs }: Shape): Measurement | string {
-  const operation = wasmRoofline(lookUp as LookUp, g * symbolBytes * outputs);
-  return operation ? repeated(operation) : `no ${lookUp} here`;
-}
-
 export class Contenders {
   readonly #prepared = new Map<string, Measurement>();
 
@@ -239,12 +232,10 @@ export class Contenders {
   }
 
   async #measure(words: readonly string[]): Promise<string> {
-    const [contender, path = "", request = "", g, symbolBytes, outputs, sliceMs] = words;
+    const [, path = "", request = "", g, symbolBytes, outputs, sliceMs] = words;
     const shape: Shape = { g: Number(g), symbolBytes: Number(symbolBytes), outputs: Number(outputs) };
     const key = words.slice(0, -1).join(" ");
-    const found =
-      this.#prepared.get(key) ??
-      (contender === "roofline" ? roofline(path, shape) : this.#prepare(path, request, shape));
+    const found = this.#prepared.get(key) ?? this.#prepare(path, request, shape);
     if (typeof found === "string") return `absent ${found}`;
     this.#prepared.set(key, found);
     return `seconds ${await found(Number(sliceMs))}`;

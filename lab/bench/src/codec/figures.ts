@@ -2,7 +2,7 @@
  * The figures that the codec is to reach, from the samples of a run. Pure. Nothing is estimated: a figure is not
  * measured if one of its cases was not.
  */
-import { ADDON_BATCHES, BATCH, ISAL_BATCH, ISAL_BEST_PATHS, RLNC_SHAPES, type Request } from "./cases";
+import { ADDON_BATCHES, BATCH, ISAL_BATCH, ISAL_BEST_PATHS, type Request } from "./cases";
 import { median } from "../kit/figures";
 import type { Figure } from "../kit/verdict";
 import { GroupSamples, outputBytesPerSec, speedRatio, type Measured } from "./samples";
@@ -24,8 +24,6 @@ const figureOf = ({ unit, value, ...rest }: Wanted): Figure => ({
   unit: unit === "x" ? "x" : ` ${unit}`,
   better: unit === "x" ? "more" : "less",
 });
-
-type Groups = ReadonlyMap<string, GroupSamples>;
 
 const ratio = (a: Measured | undefined, b: Measured | undefined): number | undefined =>
   a && b ? speedRatio(a, b) : undefined;
@@ -133,16 +131,6 @@ function encodeFigures(key: View, large: View): Wanted[] {
         `${megabytes(key.crate("rlnc", "encode"))}`,
     },
   ];
-}
-
-function rlncNote(groups: Groups): string {
-  const parts = RLNC_SHAPES.flatMap(([g, symbolBytes]) => {
-    const samples = groups.get(`encode ${g} x ${symbolBytes.toLocaleString("en")} against rlnc`);
-    const view = samples && new View(samples);
-    const value = view && ratio(view.ours("encode", BATCH), view.crate("rlnc", "encode"));
-    return value === undefined ? [] : [`${g} x ${symbolBytes.toLocaleString("en")} ${value.toFixed(1)}x`];
-  });
-  return parts.join(", ");
 }
 
 /**
@@ -319,15 +307,13 @@ export function findCliff(groups: readonly GroupSamples[]): Cliff | undefined {
 }
 
 export function figuresOf(samples: readonly GroupSamples[]): Figure[] {
-  const groups: Groups = new Map(samples.map((group) => [group.name, group]));
+  const groups = new Map(samples.map((group) => [group.name, group]));
   const group = (name: string): GroupSamples => groups.get(name) ?? new GroupSamples(name, []);
   const [key, decode] = [new View(group("encode 24 x 1,400")), new View(group("decode 24 x 1,400"))];
   const encode = encodeFigures(key, new View(group("encode 128 x 4,096")));
-  const last = encode.at(-1)!;
   const cliff = findCliff(samples.filter(({ name }) => name.startsWith("grid ")));
   const wanted: Wanted[] = [
-    ...encode.slice(0, -1),
-    { ...last, note: [last.note, rlncNote(groups)].filter(Boolean).join("; ") },
+    ...encode,
     ...decodeFigures(decode, new View(group("decode 64 x 1,400")), new View(group("decode 128 x 4,096"))),
     ...wasmFigures(key, decode),
     ...lastPacketFigures(group("decode 24 x 1,400, after the last packet")),

@@ -13,15 +13,13 @@ function rowLine(row: Row): string[] {
     row.request,
     String(row.outputs),
     megabytes(row.outputBytesPerSec),
-    row.rival === "memcpy" ? "" : (row.gfBytesPerSec / 1e9).toFixed(1),
+    (row.gfBytesPerSec / 1e9).toFixed(1),
   ];
 }
 
 /** The rates of each group of cases, the fastest first. */
 export function rateTables(rows: readonly Row[]): string {
-  const groups = [...new Set(rows.map((row) => row.group))].filter(
-    (group) => !group.startsWith("grid ") && !group.endsWith("against rlnc"),
-  );
+  const groups = [...new Set(rows.map((row) => row.group))].filter((group) => !group.startsWith("grid "));
   return groups
     .map((group) => {
       const lines = rows

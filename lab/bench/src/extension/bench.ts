@@ -3,30 +3,23 @@
  * machine. Exit status 0 measured, 1 could not measure, 2 bad option.
  */
 import { writeFileSync } from "node:fs";
-import { fileOf, FLAG, optionsOf, runBench, TEXT, UsageError } from "../kit/command";
+import { fileOf, FLAG, optionsOf, runBench, TEXT } from "../kit/command";
 import { machineText, watchIdleShare } from "../kit/machine";
 import { figureTable, type Figure } from "../kit/verdict";
 import { PARTS } from "./parts";
 import type { Row } from "./play";
-import { soak } from "./soak";
 
-const USAGE = `npm run bench -- extension [--quick] [--row PART] [--soak MINUTES] [--json FILE]
-  --quick         one run of each, about five minutes; without it about twelve
-  --row PART      only the parts whose name contains PART: estimates, path, idle, memory, scripts
-  --soak MINUTES  also plays a live stream for this long while proxies die and return (only that with --row soak)
-  --json FILE     the rows as an array`;
+const USAGE = `npm run bench -- extension [--quick] [--row PART] [--json FILE]
+  --quick      one run of each, about five minutes; without it about twelve
+  --row PART   only the parts whose name contains PART: estimates, path, idle, memory, scripts
+  --json FILE  the rows as an array`;
 
-async function measure(quick: boolean, row: string, minutes: number, failures: string[]): Promise<Row[]> {
+async function measure(quick: boolean, row: string, failures: string[]): Promise<Row[]> {
   const rows: Row[] = [];
-  const parts = PARTS.filter(({ name }) => name.includes(row)).map(({ name, run }) => ({
-    name,
-    run: () => run(quick),
-  }));
-  if (minutes > 0 && "soak".includes(row)) parts.push({ name: "soak", run: () => soak(minutes, console.log) });
-  for (const { name, run } of parts) {
+  for (const { name, run } of PARTS.filter((part) => part.name.includes(row))) {
     const idleShare = watchIdleShare();
     console.log(name);
-    const measured = await run().catch((error: unknown) => {
+    const measured = await run(quick).catch((error: unknown) => {
       failures.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
       console.error(`  could not be measured: ${failures.at(-1)}`);
       return [];
@@ -47,16 +40,9 @@ const figureOf = ({ what, got, unit, limit, note }: Row): Figure => ({
 });
 
 async function main(): Promise<number> {
-  const {
-    quick,
-    row,
-    json,
-    soak: text,
-  } = optionsOf({ quick: FLAG, row: { ...TEXT, default: "" }, soak: { ...TEXT, default: "0" }, json: TEXT });
-  const minutes = Number(text);
-  if (!(minutes >= 0)) throw new UsageError(`--soak must be a number of minutes, got ${text}`);
+  const { quick, row, json } = optionsOf({ quick: FLAG, row: { ...TEXT, default: "" }, json: TEXT });
   const failures: string[] = [];
-  const rows = await measure(quick, row, minutes, failures);
+  const rows = await measure(quick, row, failures);
   console.log(`\n${machineText()}\n\n${figureTable(rows.map(figureOf))}`);
   if (json !== undefined) writeFileSync(fileOf(json), `${JSON.stringify(rows, null, 1)}\n`);
   return failures.length > 0 ? 1 : 0;

@@ -1,10 +1,5 @@
 /** Parts of Vega-Lite specifications that the benches' pictures share. `drawTo` of lab-sim draws them. */
 
-export interface Picture {
-  title: string;
-  subtitle: string | readonly string[];
-}
-
 /** The colour of each mode, client and rival in every picture. */
 export const COLOURS: Readonly<Record<string, string>> = {
   direct: "#8c8c8c",
@@ -34,14 +29,9 @@ export const inOrder = (names: Iterable<string>): string[] => {
 };
 
 /** Colours by `field`, for these values of it. `legend` null: none. */
-export const colourBy = (
-  field: string,
-  names: readonly string[],
-  legend: object | null,
-  colours: Readonly<Record<string, string>> = COLOURS,
-): object => ({
+export const colourBy = (field: string, names: readonly string[], legend: object | null): object => ({
   field,
   type: "nominal",
-  scale: { domain: names, range: names.map((name) => colours[name]) },
+  scale: { domain: names, range: names.map((name) => COLOURS[name]) },
   legend: legend && { title: null, orient: "bottom", ...legend },
 });

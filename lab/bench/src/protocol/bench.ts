@@ -8,7 +8,6 @@ import { loadCodec } from "@tributary/native-codec";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import type { Codec } from "@tributary/protocol";
 import {
-  drawTo,
   HTTP_MODES,
   inProcesses,
   isHelper,
@@ -21,17 +20,15 @@ import {
 import { table } from "../kit/table";
 import { costText, measureCost, STATE_FLOOR_BYTES } from "./cost";
 import { measure, measureSeventh, type Measured, type SeventhMeasured } from "./measure";
-import { pictureOf } from "./picture";
 import { parseLinks, ROWS, SEVENTHS, SIX, type Row, type Variant } from "./rows";
 
-const USAGE = `usage: npm run bench -- protocol [--quick] [--json FILE] [--picture FILE] [--mode MODE,...] [--row TEXT]
+const USAGE = `usage: npm run bench -- protocol [--quick] [--json FILE] [--mode MODE,...] [--row TEXT]
        npm run bench -- protocol --congestion new|warm [--quick] [--json FILE] [--row TEXT]
        npm run bench -- protocol --links 6x896 | 1x1792+3x896 [--loss 0.02] [--rtt 50] [--jitter 0] [--chunk 1500000]
        npm run bench -- protocol --cost [--mode MODE,...] [--json FILE]
   --congestion  proxies send under the product's congestion control (mode coded; links queue 100 ms). new: in new
               sessions; warm: a second after the same chunk in the same sessions. Without it, as fast as links take
   --cost      time per packet and memory of the protocol alone, at a chunk of 32 MiB
-  --picture F completion over bound and normalized goodput by row and mode, as F.svg or F.png
   --quick     10 seeds a row, not 60
   --seeds N   N seeds;  --seed N   the first of them (1); alone, it runs that one seed
   --row TEXT  only the rows whose title has TEXT
@@ -47,7 +44,6 @@ interface Settings {
   seeds: number;
   firstSeed: number;
   json: string | undefined;
-  picture: string | undefined;
   cost: boolean;
   congestion: World["congestion"];
 }
@@ -76,7 +72,6 @@ function readSettings(words: string[]): Settings | string {
       quick: boolean,
       cost: boolean,
       json: string,
-      picture: string,
       mode: string,
       row: string,
       links: string,
@@ -110,12 +105,9 @@ function readSettings(words: string[]): Settings | string {
     seeds,
     firstSeed,
     json: values.json,
-    picture: values.picture,
     cost: values.cost ?? false,
     congestion,
   };
-  if (values.picture !== undefined && !/\.(svg|png)$/.test(values.picture))
-    return `--picture: got ${values.picture}, wanted a name that ends in .svg or .png`;
   const own = values.links ?? (values.loss ?? values.rtt ?? values.jitter ?? values.chunk) !== undefined;
   if (own === false) {
     const wanted = values.row?.toLowerCase() ?? "";
@@ -283,7 +275,6 @@ async function main(words: string[]): Promise<number> {
   const sevenths = results.flatMap(({ sevenths: some }) => some ?? []);
   if (sevenths.length > 0) tables.push([SEVENTH_TITLE, tableOfSevenths(sevenths)]);
   for (const [title, table] of tables) console.log(`\n${title}\n${table}`);
-  if (settings.picture !== undefined) drawTo(settings.picture, pictureOf(groups, settings.seeds));
   if (settings.json !== undefined) writeFileSync(settings.json, JSON.stringify(measured, null, 1));
   console.log(
     `\nseeds ${settings.firstSeed} to ${settings.firstSeed + settings.seeds - 1}; codec ` +

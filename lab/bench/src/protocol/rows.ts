@@ -18,8 +18,6 @@ export interface Variant {
 export interface Row {
   title: string;
   target: string;
-  /** In the picture, in place of the links; a row that repeats another one's worlds has none, and no place there. */
-  short?: string;
   /** What is shown besides completion over bound and normalized goodput. */
   also?: "lag" | "roundTripsOver" | "versusBest";
   variants: Variant[];
@@ -128,19 +126,16 @@ function tuned(generationSize: number, windowPackets: number): Variant {
 export const ROWS: Row[] = [
   {
     title: "6 x 896 KB/s, 1.5 MB, no loss",
-    short: "6 x 896",
     target: "floor 1.03 / 0.97, aim 1.01 / 0.99",
     variants: variants({ rtts: [50, 100] }),
   },
   {
     title: "6 x 896 KB/s, 1.5 MB, 2 % loss",
-    short: "6 x 896",
     target: "floor 1.05 / 0.96, aim 1.01 / 0.98",
     variants: variants({ losses: [0.02], rtts: [50, 100] }),
   },
   {
     title: "1 x 1792 + 3 x 896 KB/s",
-    short: "1 x 1792 + 3 x 896",
     target: "floor 1.05 / 0.96, aim 1.01 / 0.98",
     variants: variants({ links: "1x1792+3x896", losses: [0, 0.02], rtts: [50, 100] }),
   },
@@ -152,13 +147,11 @@ export const ROWS: Row[] = [
   },
   {
     title: "one of six falls to 10 % of its rate half-way (bound: an oracle that knows)",
-    short: "one of six falls to a tenth",
     target: "floor 1.10, aim 1.03",
     variants: variants({ losses: [0, 0.02], rtts: [100], chunks: [CHUNK, 4_000_000], first: slows }),
   },
   {
     title: "the viewer's own downlink is the bottleneck: 4 x 896 into 1,792 KB/s, queue 100 ms",
-    short: "4 x 896 into 1,792",
     target: "floor 1.05 / 0.94, aim 1.02 / 0.97",
     variants: variants({
       links: "4x896",
@@ -168,19 +161,17 @@ export const ROWS: Row[] = [
   },
   {
     title: "one of four dies half-way (bound: an oracle that knows)",
-    short: "one of four dies",
     target: "floor 2 RTT over, aim 1 RTT",
     also: "roundTripsOver",
     variants: variants({ links: "4x896", rtts: [100], first: dies }),
   },
   {
     title: "64 KB and 256 KB, jitter 20 ms",
-    short: "6 x 896, jitter 20 ms",
     target: "floor 1.05 of the best other mode, aim 1.00",
     also: "versusBest",
     variants: variants({ losses: [0, 0.02], chunks: [64_000, 256_000], link: { jitterMs: 20 } }),
   },
-  { title: "one link", short: "1 x 896", target: "floor 1.05, aim 1.01", variants: variants({ links: "1x896" }) },
+  { title: "one link", target: "floor 1.05, aim 1.01", variants: variants({ links: "1x896" }) },
   {
     title: "in-order bytes: largest lag behind the fluid ideal",
     target: "floor 120 ms, aim 60 ms",
@@ -224,7 +215,6 @@ export const ROWS: Row[] = [
   },
   {
     title: "beside: bursts of loss, 5 % in the mean",
-    short: "6 x 896, bursts of loss",
     target: "none",
     variants: variants({ link: { burst: { enter: 0.01, leave: 0.15, loss: 0.8 } } }),
   },

@@ -3,27 +3,24 @@
  * figures to reach and a table of each part. Exit status 0 measured, 1 could not measure, 2 bad option.
  */
 import { writeFileSync } from "node:fs";
-import { drawTo } from "@tributary/lab-sim";
 import { fileOf, FLAG, optionsOf, runBench, TEXT } from "../kit/command";
 import { machineText, type Host } from "../kit/machine";
 import { measureCost } from "./cost";
 import { measureDownloads } from "./downloads";
 import type { Plan } from "./downloads";
 import { measureLoopback } from "./loopback";
-import { specificationOf } from "./picture";
 import { reportOf } from "./report";
 import { SHARING_SEC } from "./rows";
 import type { Carrier, Results } from "./rows";
 import { measureAlone, measureSharing } from "./sharing";
 import type { Crowd } from "./sharing";
 
-const USAGE = `npm run bench -- transport [--quick] [--json FILE] [--picture FILE] [--row TEXT]
-  --quick         few runs and short flows, about five minutes
-  --json FILE     the downloads as an array (rows.ts)
-  --picture FILE  rates of ours and of TCP over time, as .svg or .png
-  --row TEXT      only the parts whose name contains TEXT: single-chromium, single-firefox, single-node, single-start,
-                  six-node, loopback, cost, sharing-bbr, sharing-cubic, webrtc-beside-bbr, webrtc-beside-cubic,
-                  sharing-many, reactions`;
+const USAGE = `npm run bench -- transport [--quick] [--json FILE] [--row TEXT]
+  --quick      few runs and short flows, about five minutes
+  --json FILE  the downloads as an array (rows.ts)
+  --row TEXT   only the parts whose name contains TEXT: single-chromium, single-firefox, single-node, single-start,
+               six-node, loopback, cost, sharing-bbr, sharing-cubic, webrtc-beside-bbr, webrtc-beside-cubic,
+               sharing-many, reactions`;
 
 const ALL: readonly Carrier[] = ["webtransport", "webrtc", "udp", "http-bbr", "http-reno"];
 const BROWSERS: readonly Carrier[] = ["webtransport", "webrtc", "http-bbr", "http-reno"];
@@ -201,7 +198,7 @@ function hostLine(hosts: readonly Host[]): string | undefined {
 }
 
 async function main(): Promise<number> {
-  const options = optionsOf({ quick: FLAG, json: TEXT, picture: TEXT, row: { ...TEXT, default: "" } });
+  const options = optionsOf({ quick: FLAG, json: TEXT, row: { ...TEXT, default: "" } });
   const results: Results = { rows: [], sharing: [], reactions: [], loopback: [], costs: [], hosts: [] };
   let failures = 0;
   const parts = partsOf(options.quick).filter(({ name }) => name.includes(options.row));
@@ -225,7 +222,6 @@ async function main(): Promise<number> {
     `\n${machineText()}\n\n${reportOf(results, options.row !== "")}\n\n${hostLine(results.hosts) ?? "no links"}\n`,
   );
   if (options.json !== undefined) writeFileSync(fileOf(options.json), `${JSON.stringify(results.rows, null, 1)}\n`);
-  if (options.picture !== undefined) drawTo(options.picture, specificationOf(results));
   return failures > 0 ? 1 : 0;
 }
 

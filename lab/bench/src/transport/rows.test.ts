@@ -58,7 +58,6 @@ test("figures: beside TCP the median run of each crowd counts, and Cubic in our 
     ourLossShare: 0,
     queueMost: 1,
     queueMean: 1,
-    history: [],
   });
   const runs = [run(90, 1), run(1, 2.5), run(40, 1), run(1000, 1, "cubic"), run(300, 1)] as const;
   const figures = figuresOf({ rows: [], sharing: [...runs], reactions: [], loopback: [], costs: [], hosts: [] }).filter(

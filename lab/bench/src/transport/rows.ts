@@ -49,8 +49,6 @@ export interface Sharing {
   /** Most and mean of the queue, in bandwidth-delay products, over the second half. */
   queueMost: number;
   queueMean: number;
-  /** Every 50 ms. */
-  history: { atMs: number; ours: number; theirs: number; queue: number }[];
 }
 
 /** One flow of ours alone, while the link changes. */
@@ -65,7 +63,6 @@ export interface Reaction {
    * After the link has halved: round trips until what enters it in one round trip fits it again. null: it never did.
    */
   backOffRounds: number | null;
-  history: { atMs: number; ours: number; queue: number }[];
 }
 
 /** From this machine into its own Chromium. */

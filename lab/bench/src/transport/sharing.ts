@@ -119,15 +119,10 @@ export async function measureSharing(crowd: Crowd, seconds: number): Promise<{ s
       links,
       Array.from({ length: crowd.ours }, (_, index) => oursName(index)),
     );
-    const others = await rates(
-      links,
-      crowd.theirs.map((_, index) => theirsName(index)),
-    );
     const history = ours
       .map((rate, at) => ({
         atMs: queue[at + 1]?.atMs ?? 0,
         ours: rate,
-        theirs: others[at] ?? 0,
         queue: (queue[at + 1]?.queueBytesMax ?? 0) / PRODUCT_BYTES,
       }))
       .filter(({ atMs }) => atMs >= 0 && atMs < seconds * 1000);
@@ -163,7 +158,6 @@ export async function measureSharing(crowd: Crowd, seconds: number): Promise<{ s
         ourLossShare: 1 - arrivedShare,
         queueMost: Math.max(...queues),
         queueMean: mean(queues),
-        history,
       },
     };
   } finally {
@@ -256,7 +250,6 @@ export async function measureAlone(
         queueMean: mean(settled.map((each) => each.queue)),
         queueMost: Math.max(...settled.map((each) => each.queue)),
         backOffRounds: halvesAtMs === undefined ? null : backOffRounds(history, halvesAtMs),
-        history,
       },
     };
   } finally {
