@@ -1,6 +1,6 @@
 /**
  * Small helpers of the compose test: run a program, wait for a condition, print numbered steps.
- * Not a library: nothing outside infra/ uses it. Only Node's own modules.
+ * Not a library: nothing outside infra/ uses it. It imports only Node's own modules.
  */
 import { spawn } from "node:child_process";
 

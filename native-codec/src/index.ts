@@ -65,7 +65,7 @@ export function loadNativeCodec(engine: string | undefined = process.env["TRIBUT
 }
 
 /**
- * Chooses the codec of a Node process: the native one or, where that does not load, the one that `loadFallback` makes.
+ * Chooses the codec of a Node process: the native one or, if that does not load, the one that `loadFallback` makes.
  * Callers pass the WebAssembly codec as the fallback. `onWarning` receives the reason for the fallback.
  * Throws as `loadNativeCodec` does for a TRIBUTARY_ENGINE that does not exist.
  */

@@ -1,6 +1,6 @@
 /**
- * The door, and the native part where it is built. Sessions that carry messages are tested by the conformance suite in
- * lab/.
+ * Tests the door, and the native part if it is built. The conformance suite in test/transports tests sessions that
+ * carry messages.
  */
 import dgram from "node:dgram";
 import {

@@ -85,7 +85,7 @@ describe("a running Origo", () => {
       body: JSON.stringify(body),
     });
 
-  test("takes no more records at once than it is told to keep waiting", async () => {
+  test("refuses records beyond `origo.intakeWaitingMax`", async () => {
     await configure({ "origo.intakeWaitingMax": 1 });
     const refused = await post("/v1/records", { records: [recordOf(), recordOf()] });
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
@@ -99,13 +99,13 @@ describe("a running Origo", () => {
     expect(chart.chart === "cdf" ? chart.series[0]?.shares.length : 0).toBe(201);
   });
 
-  test("refuses records while less of the disk is free than it is told to keep", async () => {
+  test("refuses records while less disk is free than `origo.diskReserveBytes`", async () => {
     await configure({ "origo.diskReserveBytes": 2 ** 50 });
     expect((await post("/v1/records", { records: [recordOf()] })).status).toBe(503);
     await configure({});
   });
 
-  test("shows only what is younger than it is told to keep records", async () => {
+  test("shows only records that are younger than `origo.retentionDays`", async () => {
     await configure({ "origo.retentionDays": 1 });
     expect(((await (await fetch(`${origo.url}/v1/records`)).json()) as { records: unknown[] }).records).toHaveLength(2);
   });

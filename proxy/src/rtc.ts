@@ -1,6 +1,6 @@
 /**
- * WebRTC edge: chooses the server of the sessions: the native part where it is built (rtc-native.ts), and otherwise the
- * library (rtc-library.ts).
+ * WebRTC edge: chooses the server of the sessions. It is the native part if that is built (rtc-native.ts), and
+ * otherwise the library (rtc-library.ts).
  */
 import dgram from "node:dgram";
 import { isIP } from "node:net";

@@ -19,7 +19,7 @@ export type BroughtScript = keyof typeof BROUGHT_SCRIPTS;
 export type ToTransportContext = { to: "transport"; type: "settings" } & SettingsAnswer;
 /**
  * `clientId` is the id of this installation in records; a reset by the viewer changes it. With `isPrivate` (a private
- * window) no record is sent, whatever the settings say.
+ * window) no record is sent, even if the settings allow it.
  */
 export type SettingsAnswer = { settings: Settings; clientId: string; isPrivate: boolean };
 

@@ -28,7 +28,7 @@ const KINDS_MAX = 1024;
 /** The most bytes that one message of a page can add. Pages may claim anything, so only the popup shows the sum. */
 const NOTE_BYTES_MAX = 2 ** 32;
 
-/** Kinds that are no trouble: the proxies do not carry such requests, or the viewer chose so. */
+/** These kinds are not faults: the proxies do not carry these requests, or the viewer chose this. */
 const HARMLESS = new Set(["direct-mode", "rule", "off", "small"]);
 
 interface Failures {

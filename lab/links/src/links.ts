@@ -1,6 +1,6 @@
 /**
  * Hosts with links on one machine, and the product's services in them. `startLinks` brings them up. `close` ends every
- * process in them, and so does the end of this process.
+ * process in them. They also end when this process ends.
  */
 import { Core } from "./core";
 import { bringUp } from "./network";

@@ -49,7 +49,7 @@ export const SIZE: Quantity = {
   max: 1e9,
 };
 
-/** The value in the base unit; undefined if it is not such a quantity or is out of bounds. */
+/** The value in the base unit. Undefined if it has another form or is out of bounds. */
 export function parseQuantity(quantity: Quantity, value: unknown): number | undefined {
   const number = typeof value === "number" ? value : typeof value === "string" ? valueOf(quantity, value) : undefined;
   return number !== undefined && number >= quantity.min && number <= quantity.max ? number : undefined;

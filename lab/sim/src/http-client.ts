@@ -55,7 +55,7 @@ interface Connection {
   asked: number;
   /** Every request over this connection. */
   readonly asks: number[];
-  /** The request under way, as the client and as the proxy see it; -1 for none. */
+  /** The current request, as the client and as the proxy see it. -1 means that there is no request. */
   current: number;
   serving: number;
   closed: boolean;
@@ -256,7 +256,7 @@ class HttpSimulation implements NetworkUser {
 
   /**
    * The connections take turns while the serializer wants more. A host holds its sockets back when its own queue is
-   * full, whatever their windows (like Linux with TCP small queues).
+   * full, at any size of their windows (like Linux with TCP small queues).
    */
   #pump(proxy: number): void {
     const { events, down } = this.#network;

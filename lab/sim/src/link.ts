@@ -7,7 +7,7 @@ import { LINK_EVENTS, type EventLog, type LinkEvent } from "./event-log";
 import type { EventQueue } from "./events";
 import type { Random } from "./random";
 
-/** Packets under way. Slots are reused. `message` holds a frame of the protocol; `tag` and `mark` are the user's. */
+/** Packets in flight. Slots are reused. `message` holds a frame of the protocol; `tag` and `mark` are the user's. */
 export class PacketPool {
   readonly message: (Uint8Array | undefined)[] = [];
   readonly bytes: number[] = [];

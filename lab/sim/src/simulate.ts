@@ -171,7 +171,7 @@ class Simulation implements NetworkUser {
     for (const untilMs = events.nowMs + SETTLED_MS; events.step(untilMs););
   }
 
-  /** Both sides have ended, and no packet is under way that would count as late. */
+  /** True when both sides have ended and no packet is in flight that would count as late. */
   #isOver(): boolean {
     return (
       this.#receiver.finished &&

@@ -30,7 +30,7 @@ export class TcpSender {
   #end = 0;
   readonly #sentSegment: number[] = [];
   readonly #sentMs: number[] = [];
-  /** 0: under way. 1: arrived. 2: counted as lost. */
+  /** 0: in flight. 1: arrived. 2: counted as lost. */
   readonly #state: number[] = [];
   readonly #again: number[] = [];
   readonly #arrived = new Set<number>();

@@ -85,7 +85,7 @@ export class Intake {
     this.#running = false;
   }
 
-  /** One batch at fault must not fail the others. */
+  /** Stores each batch alone, so that a bad batch does not make the others fail. */
   async #storeOneByOne(batches: readonly Batch[]): Promise<void> {
     let failed = 0;
     let last: unknown;

@@ -1,6 +1,6 @@
 /**
- * PacketLoss: which packets of one proxy are missing, how many were lost, how far packets overtake each other, and how
- * useful those that came were. Estimates only. Pure: time arrives as `nowMs`. Rules: protocol.md §8.6 and §8.9.
+ * PacketLoss: estimates which packets of one proxy are missing, how many were lost, how far packets overtake each
+ * other, and how useful the received packets were. Pure: time arrives as `nowMs`. Rules: protocol.md §8.6 and §8.9.
  */
 
 /** Loss is measured over about this many packets. More would be too old, and fewer would show mostly chance. */

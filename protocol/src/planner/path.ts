@@ -11,7 +11,7 @@ import { PacketLoss } from "./packet-loss";
 import { RoundTrip, SLACK_MS } from "./round-trip";
 import { SlowStart } from "./slow-start";
 
-/** A proxy's order stays as it is while it has sent fewer packets than this for a shorter time: its rate is a guess. */
+/** While a proxy has sent fewer packets, for a shorter time, its order stays: its measured rate is still a guess. */
 const YOUNG_PACKETS = 8;
 const YOUNG_MS = 10;
 /** A proxy whose round trip is remembered may answer this much later before nothing is expected of it. */
@@ -37,7 +37,7 @@ export interface Remembered {
 }
 
 export class Path {
-  /** The generation of each packet by sequence, as ordered or as it came. Its length is what the proxy may send. */
+  /** The generation of each packet by sequence, as ordered or as received. The proxy may send this whole list. */
   readonly order: number[];
   /** The soonest time at which each packet can come: a round trip after its order, or 0 in the first share. */
   readonly soonestMs: number[] = [];
@@ -163,7 +163,7 @@ export class Path {
     return this.rate.perMs(dueFromMs, this.#doubtMs, nowMs);
   }
 
-  /** Packets that may be under way because the sender's window is still opening. Call it with each plan. */
+  /** Packets that may be on their way because the sender's window is still opening. Call it with each plan. */
   openingPackets(nowMs: number): number {
     return this.#slowStart.packetsAllowed(this.next, this.roundTrip.leastMs, nowMs);
   }

@@ -16,8 +16,8 @@ export class SlowStart {
   readonly #marks: { atMs: number; nextSequence: number; packets: number }[] = [];
 
   /**
-   * Packets that may be under way because the window is still opening: twice those of the last round trip. 0 when the
-   * proxy is not in slow start. Call it with each plan: each call is a sample.
+   * Packets that may be on their way because the window is still opening: twice those of the last round trip. 0 when
+   * the proxy is not in slow start. Call it with each plan: each call is a sample.
    */
   packetsAllowed(nextSequence: number, rttMs: number, nowMs: number): number {
     const marks = this.#marks;

@@ -81,7 +81,7 @@ export class Assembly {
   epoch = 0;
   /** Proxies that are proven to have sent false packets, each with the generation that proved it, until `exclude`. */
   readonly liars = new Map<number, number>();
-  /** Generations whose bytes turned out false. Each proxy must give all of such a generation alone. */
+  /** Generations whose bytes turned out false. Each proxy must send every packet of them alone. */
   readonly disputed = new Set<number>();
   readonly #generations = new Map<number, OpenGeneration>();
   /** Bytes still to deliver of complete generations that wait for earlier ones. */

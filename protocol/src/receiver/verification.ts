@@ -45,7 +45,7 @@ export interface GenerationOptions {
 }
 
 export class OpenGeneration {
-  /** Once all bytes are known: those that `takeReadable` has not returned. */
+  /** Undefined until all bytes are known. Then the bytes that `takeReadable` has not returned. */
   bytes: Uint8Array | undefined;
   /** Proxies that are proven to have sent a false packet of this generation. */
   readonly liars = new Set<number>();

@@ -1,7 +1,7 @@
 /**
- * Pieces: one body as it is divided among proxies. It knows which bytes are here, which are asked for, and which no
- * proxy was asked for yet. It decides nothing and knows no time. Offsets count from the start of the resource; ends are
- * exclusive.
+ * Pieces: one body as it is divided among proxies. It knows which bytes have arrived, which are asked for, and
+ * which no proxy was asked for yet. It decides nothing and knows no time. Offsets count from the start of the resource;
+ * ends are exclusive.
  */
 import { ByteStore, type Stretch } from "./byte-store";
 
@@ -10,7 +10,7 @@ export interface Ask {
   readonly id: number;
   readonly proxyIndex: number;
   readonly start: number;
-  /** Infinity for an answer that is taken as it is. */
+  /** Infinity if the answer is the whole resource. */
   readonly end: number;
   /** The answer is wanted up to here. Other proxies took over the rest. */
   wantedEnd: number;

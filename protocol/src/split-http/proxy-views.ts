@@ -8,7 +8,7 @@ import { RateMeter } from "./rate-meter";
 
 /** The plan is made again at least this often. Estimates allow for it. */
 export const TICK_MS = 5;
-/** This many answers of a proxy are under way at once if a single one, with its TCP window, cannot fill the link. */
+/** This many answers of a proxy are received at once if a single one, with its TCP window, cannot fill the link. */
 export const LANES = 4;
 /** A single answer cannot fill the link once it is slower than several were, by this factor. */
 const LANES_GAIN = 0.75;
@@ -37,12 +37,12 @@ export interface ProxyView {
   /** The bytes that the proxy would still have to send at `unsentMs`, if it sent at its rate. */
   unsentBytes: number;
   unsentMs: number;
-  /** How many answers are to be under way at once: 1 or LANES. */
+  /** How many answers to receive at once: 1 or LANES. */
   laneCount: number;
   peakBytesPerMs: number;
 }
 
-/** What is known at one moment. Arrays are by proxy. */
+/** The state of all proxies at one moment. Arrays are by proxy. */
 export interface Look {
   /** Bytes that the proxy was asked for and that are still wanted. */
   owedBytes: number[];
@@ -50,9 +50,9 @@ export interface Look {
   backlogBytes: number[];
   /** `backlogBytes` and what may be on its way. `owedBytes` is more when bytes wait behind a lost packet. */
   debtBytes: number[];
-  /** Answers under way. */
+  /** Answers that are being received. */
   laneCounts: number[];
-  /** Answers that will still be under way a round trip from now. */
+  /** Answers that will not be complete a round trip from now. */
   busyCounts: number[];
   bytesPerMs: number[];
 }

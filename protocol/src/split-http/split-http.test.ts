@@ -7,13 +7,15 @@ interface Mood {
   bytesPerMs?: number;
   answerMs?: number;
   etag?: string;
-  /** The resource's length, as this proxy has it. */
+  /** The length of the resource that this proxy reports. */
   total?: number;
-  /** Refuses every request; breaks every answer off after so many bytes; ends it there as if it were whole. */
+  /** Refuses every request. */
   refuses?: boolean;
+  /** Breaks every answer off after this many bytes. */
   breaksAfter?: number;
+  /** Ends every answer after this many bytes, as if it were whole. */
   endsAfter?: number;
-  /** Says nothing more from this time on. */
+  /** Stays silent from this time on. */
   silentFromMs?: number;
   /** Answers another range than the one asked for. */
   shifts?: boolean;

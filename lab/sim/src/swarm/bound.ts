@@ -13,8 +13,8 @@ const CODED_WINDOW_PACKETS = 200;
 /**
  * A run must be complete at this time. It is counted from the moment when faults have healed: every timer of the
  * protocol may have to run out, and each window takes a few round trips. The best honest proxy that is left must bring
- * the whole chunk alone, four times: before and after a dispute, and both again to make up for losses. Without such a
- * proxy the user's patience decides.
+ * the whole chunk alone, four times: before and after a dispute, and each of these again because of losses. Without an
+ * honest proxy, the user's patience decides.
  */
 export function boundMs(
   { healMs, proxies, windowPackets, generationSize, mode }: SwarmDraw,
