@@ -220,7 +220,7 @@ export class SessionPool {
     this.#hooks = hooks;
   }
 
-  /** The session to this proxy, made if there is none. */
+  /** Returns the session to this proxy. Makes one if needed. */
   of(proxy: ProxyInfo): Session {
     for (const session of this.#byKey.values()) {
       if (session.proxy.id !== proxy.id || session.proxy.url !== proxy.url) continue;

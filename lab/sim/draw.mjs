@@ -59,7 +59,7 @@ export async function draw(specification) {
   return { svg, png };
 }
 
-/** To `file`, as its name ends: .svg or .png. */
+/** Writes the picture to `file`, in the format of its extension: .svg or .png. */
 export async function drawTo(file, { title, subtitle, ...specification }) {
   const { svg, png } = await draw({ ...specification, title: titleOf(title, subtitle) });
   mkdirSync(path.dirname(path.resolve(file)), { recursive: true });

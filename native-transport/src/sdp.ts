@@ -1,6 +1,6 @@
 /** The lines of an SDP that proxies and clients both read or write (RFC 8839, RFC 8122). Pure text. */
 
-/** The value of the first attribute called `name`. undefined when there is none. `name` must not be a pattern. */
+/** The value of the first attribute called `name`, or undefined. `name` has no special characters of patterns. */
 export function sdpValue(sdp: string, name: string): string | undefined {
   return new RegExp(`^a=${name}:(.{1,256})$`, "m").exec(sdp)?.[1]?.trim();
 }

@@ -251,7 +251,7 @@ describe("signing in", () => {
     expect(FleetResponse.safeParse(heard["fleet"]?.at(-1)).success).toBe(true);
   });
 
-  test("the page of a person who is no longer signed in is disconnected, and other pages stay", async () => {
+  test("the page of a person whose login has ended is disconnected, and other pages stay", async () => {
     const ada = await admin();
     const vera = await viewer(ada);
     await ada.call("PUT", "/v1/config", { baseVersion: 0, values: { "origo.refreshMs": 500 }, reason: "see it soon" });

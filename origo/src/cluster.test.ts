@@ -83,7 +83,7 @@ async function until<T>(what: string, read: () => Promise<T | undefined | false>
   }
 }
 
-/** A proxy that has nothing but its link to Origo. */
+/** A proxy that consists only of its link to Origo. */
 async function register(url: string, name: string): Promise<{ id: string; socket: Socket; controls: ProxyControl[] }> {
   const socket = io(`${url}/proxies`, {
     auth: { secret: "s" },

@@ -16,7 +16,7 @@ import { CLOSE, ECHO, FLOOD, FLOOD_BYTES, FLOOD_MESSAGES, openEdge, type Edge } 
 
 /**
  * Connections in one round. A WebRTC connection takes a tenth of a second. A QUIC connection is faster but remains for
- * seconds after its close (RFC 9000 section 10.2), so a round must hold as many as can exist at the same time.
+ * seconds after its close (RFC 9000 section 10.2), so a round must hold all that can exist at the same time.
  */
 const CYCLES: Record<Transport["name"], number> = { webrtc: 100, webtransport: 1600, udp: 400 };
 /**

@@ -11,13 +11,16 @@ export interface MediaRequest {
   range: ByteRange | null;
 }
 
-/** The events are either `native`, or `head`, then `bytes` in order, then `end` or `error`. None comes before `carry` returns. */
+/**
+ * The events are either `native`, or `head`, then `bytes` in order, then `end` or `error`. All come after `carry` has
+ * returned.
+ */
 export interface CarriedRequestEvents {
   native(): void;
   head(head: PageResponseHead): void;
   bytes(bytes: Uint8Array<ArrayBuffer>): void;
   end(): void;
-  /** The body cannot be finished, as after a network error. */
+  /** The body cannot be finished, for example after a network error. */
   error(): void;
 }
 

@@ -62,7 +62,7 @@ export const PIECE_BYTES_MAX = 64 * 1024;
 
 export type InvalidMessage = { type: "invalid"; what: string };
 
-/** Parses what a page sent. Never throws, whatever arrives; unknown fields are dropped. */
+/** Parses what a page sent. Never throws, for any input. Unknown fields are dropped. */
 export function parseToTransport(data: unknown): ToTransport | InvalidMessage {
   if (typeof data !== "object" || data === null) return invalid("not an object");
   const { type, id, url, range, patienceMs, bytes, token, player } = data as Record<string, unknown>;

@@ -31,7 +31,7 @@ export class EventQueue {
     this.#sift(this.#count++, Math.max(atMs, this.nowMs), this.#made++, handler, arg);
   }
 
-  /** Moves time to the next event and calls its handler. Returns false if there is none up to `untilMs`. */
+  /** Moves time to the next event and calls its handler. Returns false if the next event is later than `untilMs`. */
   step(untilMs: number): boolean {
     if (this.#count === 0 || this.#times[0]! > untilMs) return false;
     this.nowMs = this.#times[0]!;

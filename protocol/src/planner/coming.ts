@@ -12,7 +12,7 @@ export class Coming {
   /** By sequence from `first` on. */
   #times = new Float64Array(TIMES_INITIAL);
   #generation = 0;
-  /** The next sequence of the generation looked at; `end` when there is none. */
+  /** The next sequence of the generation looked at, or `end` after the last one. */
   #at = 0;
   /** When the next packet of the generation looked at arrives; Infinity when none is left. */
   atMs = Infinity;

@@ -95,8 +95,8 @@ export class Path {
   }
 
   /**
-   * When the first packet of a proxy that has not answered yet will come, as far as the memory of it tells. Undefined
-   * without a memory, and when the packet is long overdue.
+   * When the first packet of a proxy that has not answered yet will come, by the measurements of earlier chunks.
+   * Undefined without these, and when the packet is long overdue.
    */
   expectedMs(nowMs: number): number | undefined {
     if (this.heard || !this.#remembered || this.#begunMs === undefined) return undefined;

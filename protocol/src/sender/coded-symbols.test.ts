@@ -1,4 +1,4 @@
-/** How many symbols a sender has made, of what, and when; that they decode is what transfer.test.ts shows. */
+/** Tests which symbols a sender makes, how many, and when. transfer.test.ts shows that they decode. */
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import type { Codec } from "../codec";
 import { parseFrame } from "../wire/frames";

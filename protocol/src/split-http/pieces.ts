@@ -10,7 +10,7 @@ export interface Ask {
   readonly id: number;
   readonly proxyIndex: number;
   readonly start: number;
-  /** Infinity if the answer is the whole resource. */
+  /** Infinity for an answer that is delivered unchanged. */
   readonly end: number;
   /** The answer is wanted up to here. Other proxies took over the rest. */
   wantedEnd: number;
