@@ -1,7 +1,7 @@
 /**
  * Source: byte ranges of one file and its index box, which may be at any place. The bytes come through the transport
- * or, if it fails, by the page's own fetch. All answers must belong to one representation (RFC 9110 §8.8), or the source
- * fails.
+ * or, if it fails, by the page's own fetch. All answers must belong to one representation (RFC 9110 §8.8), or the
+ * source fails.
  */
 import type { Carrier } from "../shared/carry";
 import { formatRange, parseContentRange, type ByteRange } from "@tributary/contract";
