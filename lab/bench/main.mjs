@@ -63,12 +63,11 @@ async function main() {
   }
   const measures = !["--list", "--report"].some((option) => args.includes(option));
   await setUp({ ...(measures ? bench.needs : {}), print: () => undefined });
-  if (name === "origo") return (await import("./origo/bench.mjs")).runOrigoBench(args);
   if (measures) {
     for (const wanted of bench.uses ?? []) await setUpIfPossible(wanted);
     await bench.prepare?.();
   }
-  return runProgram(path.join(root, "lab/bench/dist", name, "bench.js"), args);
+  return runProgram(path.join(root, "lab/bench", name === "origo" ? "origo/bench.mjs" : `dist/${name}/bench.js`), args);
 }
 
 await runMain(main);

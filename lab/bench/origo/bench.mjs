@@ -3,46 +3,40 @@
  * over HTTP on loopback, on DuckDB and on PostgreSQL; then intake at 5,000 records a second. Before that, what a
  * thousand proxies cost (fleet.mjs).
  *
- *     npm run bench -- origo [--quick] [--json FILE] [--only duckdb|postgres]
- *
- *     --quick      130,000 records, 5 questions of a kind, 10 s of intake
- *     --json FILE  what was measured
- *
  * Each question carries a filter that was not asked before. Times are from the request to the last byte of the answer,
- * so they hold HTTP and JSON too. The same SQL is run straight in DuckDB, over a copy of the file, in turns with the
- * question.
+ * so they hold HTTP and JSON too. Exit status 0 measured (a limit not met is a result), 1 could not measure, 2 bad
+ * option.
  */
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
-import { copyFileSync, createWriteStream, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createWriteStream, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import { createRequire } from "node:module";
 import os from "node:os";
 import path from "node:path";
-import { createInterface } from "node:readline";
 import { pipeline } from "node:stream/promises";
 import { performance } from "node:perf_hooks";
-import { parseArgs } from "node:util";
 import { postgresFolder, startPostgres } from "../../../infra/postgres.mjs";
 import { root, setUp } from "../../../infra/setup.mjs";
-import { fleetSentence, measureFleet } from "./fleet.mjs";
+import { fleetSentence, measureFleet, startOrigo } from "./fleet.mjs";
 import { FIRST_MS, generateSql, LAST_MS } from "./generate.sql.mjs";
 
 const require = createRequire(import.meta.url);
 const origoModule = (name) => require(path.join(root, "origo/dist", name));
-const stack = require(path.join(root, "lab/stack/dist/index.js"));
-const { table } = require(path.join(root, "lab/bench/dist/kit/table.js"));
+const kit = (name) => require(path.join(root, "lab/bench/dist/kit", name));
+const { fileOf, FLAG, optionsOf, runBench, TEXT, UsageError } = kit("command.js");
+const { median, rankedQuantile } = kit("figures.js");
+const { machineText } = kit("machine.js");
+const { table } = kit("table.js");
+
+const USAGE = `npm run bench -- origo [--quick] [--json FILE] [--only duckdb|postgres]
+  --quick      130,000 records, 5 questions of a kind, 10 s of intake
+  --json FILE  what was measured`;
 const RATE = 5000;
 const BATCH = 25;
-const LIMITS = { first: 150, box: 400, group: 500, memory: 1000, p99: 250, core: 0.15, paint: 1000 };
-const PAINTS = 9;
+const LIMITS = { first: 150, box: 400, group: 500, memory: 1000, p99: 250, core: 0.15 };
 /** It is reported, without limits: fewer rounds do. */
 const POSTGRES_ROUNDS = 5;
-
-const quantile = (values, share) =>
-  [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(share * values.length))];
-const median = (values) => quantile(values, 0.5);
 
 let asked = 0;
 /** A filter that leaves about this share, a little different each time. */
@@ -142,34 +136,6 @@ const QUESTIONS = [
   },
 ];
 
-async function startOrigo(environment) {
-  const child = spawn(process.execPath, [path.join(root, "origo/dist/main.js")], {
-    env: {
-      ...process.env,
-      PORT: "0",
-      HOST: "127.0.0.1",
-      ORIGO_SECRET: "bench",
-      LOGIN: "off",
-      LOG_LEVEL: "error",
-      ...environment,
-    },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const ended = once(child, "exit");
-  const lines = createInterface(child.stdout);
-  const [line] = await Promise.race([
-    once(lines, "line"),
-    ended.then(() => Promise.reject(new Error("Origo did not start"))),
-  ]);
-  const stop = async () => {
-    child.kill("SIGTERM");
-    await ended;
-  };
-  /** At most so far. */
-  const memoryMb = () => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))[1]) / 1000;
-  return { url: JSON.parse(line).url, stop, memoryMb };
-}
-
 async function ask(url, kind, body) {
   const response = await fetch(`${url}/v1/query/${kind}`, {
     method: "POST",
@@ -181,56 +147,20 @@ async function ask(url, kind, body) {
   return text;
 }
 
-/**
- * Answers a question with Origo's own code and gives back the time that its statements took, one beside the other as
- * Origo runs them.
- */
-async function straightMs(database, kind, body) {
-  const schema = origoModule("query-schema.js");
-  const { queryChart, queryDifference, queryDownloads } = origoModule("store/index.js");
-  const [query, Shape] = {
-    downloads: [queryDownloads, schema.DownloadsQuery],
-    chart: [queryChart, schema.ChartQuery],
-    difference: [queryDifference, schema.DifferenceQuery],
-  }[kind];
-  let [spentMs, running, sinceMs] = [0, 0, 0];
-  const all = async (sql, values) => {
-    if (running++ === 0) sinceMs = performance.now();
-    try {
-      return await database.all(sql, values);
-    } finally {
-      if (--running === 0) spentMs += performance.now() - sinceMs;
-    }
-  };
-  await query({ kind: database.kind, all }, Shape.parse(body));
-  return spentMs;
-}
-
-async function measureQuestions(url, straight, rounds, print) {
+async function measureQuestions(url, rounds, print) {
   const rows = [];
   for (const { name, kind, limit, make } of QUESTIONS) {
     await ask(url, kind, make());
-    const [times, alone] = [[], []];
+    const times = [];
     for (let round = 0; round < rounds; round++) {
       const body = make();
       const startMs = performance.now();
       await ask(url, kind, body);
       times.push(performance.now() - startMs);
-      if (straight) alone.push(await straightMs(straight, kind, make()));
     }
-    const row = {
-      name,
-      limitMs: limit,
-      ms: median(times),
-      leastMs: Math.min(...times),
-      worstMs: Math.max(...times),
-      ...(straight ? { straightMs: median(alone), ratio: median(times) / median(alone) } : {}),
-    };
+    const row = { name, limitMs: limit, ms: median(times), leastMs: Math.min(...times), worstMs: Math.max(...times) };
     rows.push(row);
-    print(
-      `${row.ms.toFixed(0).padStart(6)} ms (limit ${limit}, least ${row.leastMs.toFixed(0)})` +
-        `${straight ? `, ${row.ratio.toFixed(2)}x of the SQL alone` : ""}  ${name}`,
-    );
+    print(`${row.ms.toFixed(0).padStart(6)} ms (limit ${limit}, least ${row.leastMs.toFixed(0)})  ${name}`);
   }
   return rows;
 }
@@ -277,20 +207,15 @@ async function measureIntake(url, seconds) {
     refused,
     perSec: (acknowledged * 1000) / tookMs,
     p50: median(latencies),
-    p99: quantile(latencies, 0.99),
+    p99: rankedQuantile(latencies, 0.99),
     worst: Math.max(...latencies),
   };
 }
 
 const countOf = async (url) => JSON.parse(await ask(url, "downloads", { columns: ["id"], limit: 1 })).matching;
 
-async function measure(origo, straight, { rounds, seconds }, print) {
-  const paint = await measurePaint(origo.url);
-  print(
-    `first paint of the downloads page: ${paint.ms.toFixed(0)} ms (limit ${LIMITS.paint}, worst of ` +
-      `${paint.rounds} ${paint.worstMs.toFixed(0)})`,
-  );
-  const questions = await measureQuestions(origo.url, straight, rounds, print);
+async function measure(origo, { rounds, seconds }, print) {
+  const questions = await measureQuestions(origo.url, rounds, print);
   const afterQuestions = origo.memoryMb();
   const had = await countOf(origo.url);
   const intake = await measureIntake(origo.url, seconds);
@@ -304,7 +229,7 @@ async function measure(origo, straight, { rounds, seconds }, print) {
     `memory: at most ${memoryMb.questions.toFixed(0)} MB in questions, ${memoryMb.all.toFixed(0)} MB ` +
       `with intake (limit ${LIMITS.memory})`,
   );
-  return { paint, questions, intake, memoryMb };
+  return { questions, intake, memoryMb };
 }
 
 /** Leaves DATA_DIR/origo.duckdb and, where PostgreSQL is to have the same, records.csv. */
@@ -323,17 +248,11 @@ async function generate(folder, count, withCsv, print) {
 }
 
 async function onDuckDb(folder, pace, print) {
-  const { openDuckDb } = origoModule("store/duckdb.js");
-  const copy = path.join(folder, "copy");
-  await (await openDuckDb(copy)).close();
-  copyFileSync(path.join(folder, "origo.duckdb"), path.join(copy, "origo.duckdb"));
-  const straight = await openDuckDb(copy);
   const origo = await startOrigo({ DATA_DIR: folder });
   try {
-    return await measure(origo, straight, pace, print);
+    return await measure(origo, pace, print);
   } finally {
     await origo.stop();
-    await straight.close();
   }
 }
 
@@ -355,7 +274,7 @@ async function onPostgres(folder, { rounds, seconds }, print) {
     if (status !== 0) throw new Error(`psql failed: ${stderr}`);
     const origo = await startOrigo({ DATA_DIR: folder, DATABASE_URL: postgres.url });
     try {
-      return await measure(origo, undefined, pace, print);
+      return await measure(origo, pace, print);
     } finally {
       await origo.stop();
     }
@@ -366,27 +285,24 @@ async function onPostgres(folder, { rounds, seconds }, print) {
 
 const verdict = (value, limit) => (value <= limit ? "met" : "NOT MET");
 
-function partOf(name, { paint, questions, intake, memoryMb }, seconds) {
+function partOf(name, { questions, intake, memoryMb }, seconds) {
   const count = (value) => value.toLocaleString("en");
-  const cells = ({ name: question, ms, leastMs, limitMs, ratio }) => [
+  const cells = ({ name: question, ms, leastMs, limitMs }) => [
     question,
     ms.toFixed(0),
     leastMs.toFixed(0),
     String(limitMs),
     verdict(ms, limitMs),
-    ratio?.toFixed(2) ?? "",
   ];
   const judged = (value, limit) => `limit ${limit}: ${verdict(value, limit)}`;
   return [
     `${name}\n`,
-    `${table(["question", "median, ms", "least", "limit", "", "over the SQL alone"], questions.map(cells))}\n`,
+    `${table(["question", "median, ms", "least", "limit", ""], questions.map(cells))}\n`,
     `Memory: at most ${memoryMb.questions.toFixed(0)} MB in questions, ${memoryMb.all.toFixed(0)} MB with intake ` +
       `(${judged(memoryMb.all, LIMITS.memory)}).`,
     `Intake for ${seconds} s: ${count(intake.acknowledged)} of ${count(intake.records)} records acknowledged, ` +
       `${intake.perSec.toFixed(0)}/s, p50 ${intake.p50.toFixed(0)} ms, p99 ${intake.p99.toFixed(0)} ms ` +
       `(${judged(intake.p99, LIMITS.p99)}), ${intake.refused} refused, ${intake.lost} lost.`,
-    `First paint of the downloads page: median ${paint.ms.toFixed(0)} ms of ${paint.rounds}, ` +
-      `worst ${paint.worstMs.toFixed(0)} (${judged(paint.ms, LIMITS.paint)}).`,
   ].join("\n");
 }
 
@@ -400,9 +316,8 @@ function reportOf(run) {
         run.seconds,
       ),
   ];
-  const machine = `${run.processor}, ${run.cores} cores, node ${process.versions.node}`;
-  return `${run.records.toLocaleString("en")} records; ${machine}.
-${run.rounds} questions of a kind. The ratio is the median over that of the same SQL run straight in DuckDB.
+  return `${run.records.toLocaleString("en")} records; ${machineText()}.
+${run.rounds} questions of a kind.
 
 ${parts.filter(Boolean).join("\n\n")}
 
@@ -410,47 +325,12 @@ Heartbeats: ${fleetSentence(run.fleet)} Limit: ${LIMITS.core * 100} % (${verdict
 `;
 }
 
-/** Time to the first contentful paint of the page, each time in a profile that has never seen it. */
-async function measurePaint(url) {
-  const { browser, close } = await stack.openBrowser({ headless: true });
-  try {
-    const times = [];
-    for (let round = 0; round <= PAINTS; round++) {
-      const context = await browser.createBrowserContext();
-      const page = await context.newPage();
-      await page.goto(`${url}/#/downloads`, { waitUntil: "load" });
-      await page.waitForFunction("performance.getEntriesByName('first-contentful-paint').length > 0");
-      if (round > 0)
-        times.push(await page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"));
-      await context.close();
-    }
-    return { ms: median(times), worstMs: Math.max(...times), rounds: PAINTS };
-  } finally {
-    await close();
-  }
-}
-
-/**
- * Resolves to the exit status: 0 measured (a limit not met is a result), 2 bad option. Throws when it could not
- * measure.
- */
-export async function runOrigoBench(args) {
-  const options = { quick: { type: "boolean", default: false }, json: { type: "string" }, only: { type: "string" } };
-  let values;
-  try {
-    ({ values } = parseArgs({ args, options }));
-    if (![undefined, "duckdb", "postgres"].includes(values.only))
-      throw new Error(`--only must be duckdb or postgres, got ${values.only}`);
-  } catch (error) {
-    console.error(error.message);
-    return 2;
-  }
-  await setUp({ database: values.only !== "duckdb", browser: true, print: () => undefined });
-  return measureAll(values);
-}
-
-/** Over what is built. */
-export async function measureAll(values, print = console.log) {
+async function main() {
+  const print = console.log;
+  const values = optionsOf({ quick: FLAG, json: TEXT, only: TEXT });
+  if (![undefined, "duckdb", "postgres"].includes(values.only))
+    throw new UsageError(`--only must be duckdb or postgres, got ${values.only}`);
+  await setUp({ database: values.only !== "duckdb", print: () => undefined });
   const [records, rounds, seconds] = values.quick ? [130_000, 5, 10] : [1_300_000, 15, 60];
   const run = {
     date: new Date().toISOString().slice(0, 10),
@@ -478,11 +358,9 @@ export async function measureAll(values, print = console.log) {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-  if (values.json)
-    writeFileSync(
-      path.resolve(process.env.INIT_CWD ?? process.cwd(), values.json),
-      `${JSON.stringify(run, null, 1)}\n`,
-    );
+  if (values.json) writeFileSync(fileOf(values.json), `${JSON.stringify(run, null, 1)}\n`);
   print(`\n${reportOf(run)}`);
   return 0;
 }
+
+runBench(USAGE, main);

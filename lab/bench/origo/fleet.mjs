@@ -1,9 +1,10 @@
 /**
- * What a fleet costs Origo. A real Origo process, N proxies that are only their links (real socket.io connections, hello and heartbeats), and the
- * processor time that the Origo process took meanwhile, from /proc. Linux only.
+ * What a fleet costs Origo. A real Origo process, N proxies that are only their links (real socket.io connections,
+ * hello and heartbeats), and the processor time that the Origo process took meanwhile, from /proc. Linux only.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import os from "node:os";
@@ -27,13 +28,32 @@ async function processorSeconds(pid) {
   return (Number(fields[11]) + Number(fields[12])) / Number(execFileSync("getconf", ["CLK_TCK"], { encoding: "utf8" }));
 }
 
-async function startOrigo(dataDir) {
+/** An Origo process without logins. Its defaults go for what `environment` does not name. */
+export async function startOrigo(environment) {
   const child = spawn(process.execPath, [path.join(root, "origo/dist/main.js")], {
-    env: { PATH: process.env.PATH, ORIGO_SECRET: SECRET, DATA_DIR: dataDir, LOGIN: "off" },
+    env: {
+      ...process.env,
+      PORT: "0",
+      HOST: "127.0.0.1",
+      ORIGO_SECRET: SECRET,
+      LOGIN: "off",
+      LOG_LEVEL: "error",
+      ...environment,
+    },
     stdio: ["ignore", "pipe", "inherit"],
   });
-  const [line] = await once(createInterface(child.stdout), "line");
-  return { child, url: JSON.parse(line).url };
+  const ended = once(child, "exit");
+  const [line] = await Promise.race([
+    once(createInterface(child.stdout), "line"),
+    ended.then(() => Promise.reject(new Error("Origo did not start"))),
+  ]);
+  const stop = async () => {
+    child.kill("SIGTERM");
+    await ended;
+  };
+  /** At most so far. */
+  const memoryMb = () => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))[1]) / 1000;
+  return { pid: child.pid, url: JSON.parse(line).url, stop, memoryMb };
 }
 
 async function setHeartbeat(url, heartbeatMs) {
@@ -100,7 +120,7 @@ async function startProxy(url, index, heartbeatMs) {
 /** Starts an Origo with so many proxies, and stops them again. */
 export async function measureFleet({ proxies, heartbeatMs, seconds }) {
   const folder = await mkdtemp(path.join(os.tmpdir(), "bench-origo-"));
-  const { child, url } = await startOrigo(folder);
+  const { pid, url, stop } = await startOrigo({ DATA_DIR: folder });
   const stops = [];
   try {
     await setHeartbeat(url, heartbeatMs);
@@ -111,10 +131,10 @@ export async function measureFleet({ proxies, heartbeatMs, seconds }) {
       stops.push(...(await Promise.all(batch)));
     }
     await pause(heartbeatMs);
-    const before = await processorSeconds(child.pid);
+    const before = await processorSeconds(pid);
     const startMs = performance.now();
     await pause(seconds * 1000);
-    const core = ((await processorSeconds(child.pid)) - before) / ((performance.now() - startMs) / 1000);
+    const core = ((await processorSeconds(pid)) - before) / ((performance.now() - startMs) / 1000);
     const live = (await (await fetch(`${url}/v1/fleet`)).json()).proxies.length;
     const listMs = [];
     for (let count = 0; count < LISTS; count++) {
@@ -132,9 +152,8 @@ export async function measureFleet({ proxies, heartbeatMs, seconds }) {
       listMs: { p50: listMs[LISTS >> 1], p99: listMs[Math.floor(LISTS * 0.99)] },
     };
   } finally {
-    for (const stop of stops) stop();
-    child.kill("SIGTERM");
-    await once(child, "exit");
+    for (const stopProxy of stops) stopProxy();
+    await stop();
     await rm(folder, { recursive: true, force: true });
   }
 }

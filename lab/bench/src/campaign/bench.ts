@@ -48,15 +48,12 @@ const minutes = (seconds: number): string =>
     ? `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`
     : `${(seconds / 3600).toFixed(1)} h`;
 
-/** A bar on a terminal. Elsewhere a line is printed when other links come up. */
+/** One line on a terminal. Elsewhere a line is printed when other links come up. */
 function makeProgress(): (progress: Progress) => void {
   let last = "";
   return ({ visitsDone: done, visitsTotal, secondsLeft, links: up }) => {
     const links = up.join(" + ");
-    const width = 24;
-    const filled = Math.round((width * done) / visitsTotal);
-    const bar = `${"#".repeat(filled)}${"-".repeat(width - filled)}`;
-    const line = `[${bar}] ${done}/${visitsTotal} visits, ${minutes(secondsLeft)} left, ${links}`;
+    const line = `${done}/${visitsTotal} visits, ${minutes(secondsLeft)} left, ${links}`;
     if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${line.slice(0, process.stdout.columns - 1)}`);
     else if (links !== last) console.log(line);
     last = links;

@@ -1,4 +1,5 @@
 /** What a person reads: the ratios beside rivals, where coding lost, and a row a box. Pure: text out. */
+import { groupBy } from "../kit/figures";
 import { percent, quartilesText, table } from "../kit/table";
 import type { Figure } from "../kit/verdict";
 import type { SessionKind } from "./orders";
@@ -24,13 +25,16 @@ const whereOf = ({ runner, chunkBytes, scenario, chunkAt }: Row): string =>
 
 const nameOf = ({ mode, transport }: Row): string => (transport === null ? mode : `${mode} over ${transport}`);
 
+/** Which rows a rule is about. `text` is part of the scenario (boxes.ts). */
+type Where = Partial<Pick<Row, "session" | "transport" | "N" | "chunkBytes">> & { text?: string };
+
 interface Rule {
   what: string;
   floor: number;
   better: "more" | "less";
+  where: Where;
   /** `coded` if undefined. */
   mode?: string;
-  applies: (row: Row) => boolean;
   /** The mode to compare with. undefined: the value is the row's own. */
   rival?: string;
   /** `aria2` opens new connections for each file, so it is compared with new sessions. */
@@ -40,180 +44,78 @@ interface Rule {
 const time = (row: Row, rival: Row): number => row.completionSec / rival.completionSec;
 const speed = (row: Row, rival: Row): number => row.goodputBytesPerSec.median / rival.goodputBytesPerSec.median;
 
-/** Whether a row is as named. `text` is part of its scenario (boxes.ts). */
-function of({
-  text = "",
-  session,
-  transport,
-  N,
-  chunkBytes,
-  runner = "node",
-}: {
-  text?: string;
-  session?: SessionKind;
-  transport?: string;
-  N?: number;
-  chunkBytes?: number;
-  runner?: string;
-}): (row: Row) => boolean {
-  return (row) =>
-    row.scenario.includes(text) &&
-    row.runner === runner &&
-    (session === undefined || row.session === session) &&
-    (transport === undefined || row.transport === transport) &&
-    (N === undefined || row.N === N) &&
-    (chunkBytes === undefined || row.chunkBytes === chunkBytes);
+function applies({ text = "", ...fields }: Where, row: Row): boolean {
+  const isAsNamed = Object.entries(fields).every(([name, value]) => row[name as keyof Row] === value);
+  return row.runner === "node" && row.scenario.includes(text) && isAsNamed;
 }
 
 const SIX_LINKS = "6x896 KB/s, RTT 50 ms, loss";
 const KEY_BYTES = 1_500_000;
+const ARIA2 = "time over aria2 on the same mirrors, new sessions";
+
+const linkShare = (session: SessionKind, loss: string, floor: number, transport = "webtransport"): Rule => ({
+  what: `link share, ${session} sessions, loss ${loss} %`,
+  floor,
+  better: "more",
+  where: { text: `${SIX_LINKS} ${loss} %, bbr`, session, chunkBytes: KEY_BYTES, transport },
+  value: (row) => row.linkShare,
+});
+const overParallel = (N: number, floor: number, text: string, mode = "coded"): Rule => ({
+  what: `goodput over parallel-http, N=${N}`,
+  floor,
+  better: "more",
+  where: { text, session: "warm", N },
+  mode,
+  rival: "parallel-http",
+  value: speed,
+});
+const timeOver = (rival: string, floor: number, what: string, where: Where): Rule => ({
+  what,
+  floor,
+  better: "less",
+  where,
+  rival,
+  value: time,
+});
+const overSplit = (floor: number, what: string, where: Where): Rule =>
+  timeOver("split-http", floor, `time over split-http, ${what}`, where);
 
 /** What is measured, what it is compared with, and the figure to reach. */
 const RULES: readonly Rule[] = [
-  ...(
-    [
-      ["warm", "0", 0.75, 0.6],
-      ["warm", "2", 0.72, 0.4],
-      ["new", "0", 0.7, undefined],
-      ["new", "2", 0.68, undefined],
-    ] as const
-  ).flatMap(([session, loss, floor, webrtcFloor]): Rule[] => {
-    const links = { text: `${SIX_LINKS} ${loss} %, bbr`, session, chunkBytes: KEY_BYTES };
-    const what = `link share, ${session} sessions, loss ${loss} %`;
-    const best: Rule = {
-      what,
-      floor,
-      better: "more",
-      applies: of({ ...links, transport: "webtransport" }),
-      value: (row) => row.linkShare,
-    };
-    return webrtcFloor === undefined
-      ? [best]
-      : [best, { ...best, floor: webrtcFloor, applies: of({ ...links, transport: "webrtc" }) }];
-  }),
+  linkShare("warm", "0", 0.75),
+  linkShare("warm", "0", 0.6, "webrtc"),
+  linkShare("warm", "2", 0.72),
+  linkShare("warm", "2", 0.4, "webrtc"),
+  linkShare("new", "0", 0.7),
+  linkShare("new", "2", 0.68),
   ...["0", "2"].map((loss): Rule => ({
+    ...linkShare("warm", loss, 0.93),
     what: `normalized goodput, warm sessions, loss ${loss} %`,
-    floor: 0.93,
-    better: "more",
-    applies: of({
-      text: `${SIX_LINKS} ${loss} %, bbr`,
-      session: "warm",
-      chunkBytes: KEY_BYTES,
-      transport: "webtransport",
-    }),
     value: (row) => row.normalizedGoodput,
   })),
-  {
-    what: "goodput over parallel-http, N=6",
-    floor: 4,
-    better: "more",
-    applies: of({ text: `${SIX_LINKS} 0 %`, session: "warm", N: 6 }),
-    rival: "parallel-http",
-    value: speed,
-  },
-  {
-    what: "goodput over parallel-http, N=2",
-    floor: 1.7,
-    better: "more",
-    applies: of({ text: "2x896 KB/s", session: "warm", N: 2 }),
-    rival: "parallel-http",
-    value: speed,
-  },
-  {
-    what: "goodput over parallel-http, N=2",
-    floor: 1,
-    better: "more",
-    mode: "coded-mutp",
-    applies: of({ text: "2x896 KB/s", session: "warm", N: 2 }),
-    rival: "parallel-http",
-    value: speed,
-  },
-  {
-    what: "time over split-http, loss 2 %, Cubic",
-    floor: 0.5,
-    better: "less",
-    applies: of({ text: "loss 2 %, cubic", session: "warm" }),
-    rival: "split-http",
-    value: time,
-  },
-  {
-    what: "time over split-http, loss 2 %, BBR",
-    floor: 0.95,
-    better: "less",
-    applies: of({ text: "loss 2 %, bbr", session: "warm" }),
-    rival: "split-http",
-    value: time,
-  },
-  {
-    what: "time over split-http, new sessions, no loss, BBR",
-    floor: 0.95,
-    better: "less",
-    applies: of({ text: `${SIX_LINKS} 0 %, bbr`, session: "new" }),
-    rival: "split-http",
-    value: time,
-  },
-  {
-    what: "time over split-http, new sessions, loss 2 %, BBR",
-    floor: 0.8,
-    better: "less",
-    applies: of({ text: "loss 2 %, bbr", session: "new" }),
-    rival: "split-http",
-    value: time,
-  },
-  {
-    what: "time over split-http, one of six falls to a tenth, BBR",
-    floor: 0.95,
-    better: "less",
-    applies: of({ text: "bbr, one falls to a tenth" }),
-    rival: "split-http",
-    value: time,
-  },
-  {
-    what: "time over split-http, links that differ, BBR",
-    floor: 0.95,
-    better: "less",
-    applies: of({ text: "RTT 20/50/80/120 ms, loss 0 %, bbr", session: "warm" }),
-    rival: "split-http",
-    value: time,
-  },
-  ...["direct", "direct-http2"].map((rival): Rule => ({
-    what: `time over ${rival}, N=1, no loss`,
-    floor: 1.15,
-    better: "less",
-    applies: of({ N: 1, session: "warm" }),
-    rival,
-    value: time,
-  })),
-  {
-    what: "time over aria2 on the same mirrors, new sessions",
-    floor: 1.05,
-    better: "less",
-    mode: "split-http",
-    applies: of({ session: "new" }),
-    rival: "aria2",
-    value: time,
-  },
-  ...(
-    [
-      ["loss 2 %, cubic", 0.6],
-      ["loss 2 %, bbr", 0.95],
-      ["loss 0 %", 0.95],
-    ] as const
-  ).map(([text, floor]): Rule => ({
-    what: "time over aria2 on the same mirrors, new sessions",
-    floor,
-    better: "less",
-    applies: of({ text, session: "new" }),
-    rival: "aria2",
-    value: time,
-  })),
+  overParallel(6, 4, `${SIX_LINKS} 0 %`),
+  overParallel(2, 1.7, "2x896 KB/s"),
+  overParallel(2, 1, "2x896 KB/s", "coded-mutp"),
+  overSplit(0.5, "loss 2 %, Cubic", { text: "loss 2 %, cubic", session: "warm" }),
+  overSplit(0.95, "loss 2 %, BBR", { text: "loss 2 %, bbr", session: "warm" }),
+  overSplit(0.95, "new sessions, no loss, BBR", { text: `${SIX_LINKS} 0 %, bbr`, session: "new" }),
+  overSplit(0.8, "new sessions, loss 2 %, BBR", { text: "loss 2 %, bbr", session: "new" }),
+  overSplit(0.95, "one of six falls to a tenth, BBR", { text: "bbr, one falls to a tenth" }),
+  overSplit(0.95, "links that differ, BBR", { text: "RTT 20/50/80/120 ms, loss 0 %, bbr", session: "warm" }),
+  ...["direct", "direct-http2"].map((rival) =>
+    timeOver(rival, 1.15, `time over ${rival}, N=1, no loss`, { N: 1, session: "warm" }),
+  ),
+  { ...timeOver("aria2", 1.05, ARIA2, { session: "new" }), mode: "split-http" },
+  timeOver("aria2", 0.6, ARIA2, { text: "loss 2 %, cubic", session: "new" }),
+  timeOver("aria2", 0.95, ARIA2, { text: "loss 2 %, bbr", session: "new" }),
+  timeOver("aria2", 0.95, ARIA2, { text: "loss 0 %", session: "new" }),
 ];
 
 /** The note of a figure names its downloads (n) and what set the pace: the links or the machine (host). */
 export function figuresToReach(rows: readonly Row[]): Figure[] {
-  return RULES.flatMap(({ mode = "coded", applies, rival: rivalMode, what, value, ...limit }) =>
+  return RULES.flatMap(({ mode = "coded", where, rival: rivalMode, what, value, ...limit }) =>
     rows
-      .filter((row) => row.mode === mode && isPlain(row) && row.n > 0 && applies(row))
+      .filter((row) => row.mode === mode && isPlain(row) && row.n > 0 && applies(where, row))
       .flatMap((row): Figure[] => {
         const rival =
           rivalMode === undefined
@@ -306,13 +208,14 @@ const HTTP: readonly string[] = ["direct", "direct-http2", "split-http", "parall
 
 /** Every HTTP rival that was faster than `coded` over the same links, with the box where it was fastest. */
 export function lossesOf(rows: readonly Row[]): string {
-  const kinds = new Map<string, { ratio: number; coded: Row; rival: Row }[]>();
-  for (const coded of rows.filter((row) => row.mode === "coded" && isPlain(row) && row.n > 0)) {
-    for (const rival of rows.filter((row) => HTTP.includes(row.mode) && row.n > 0 && alike(coded, row))) {
-      const kind = [nameOf(coded), coded.runner, coded.session, rival.mode].join();
-      kinds.set(kind, [...(kinds.get(kind) ?? []), { ratio: time(coded, rival), coded, rival }]);
-    }
-  }
+  const all = rows
+    .filter((row) => row.mode === "coded" && isPlain(row) && row.n > 0)
+    .flatMap((coded) =>
+      rows
+        .filter((row) => HTTP.includes(row.mode) && row.n > 0 && alike(coded, row))
+        .map((rival) => ({ ratio: time(coded, rival), coded, rival })),
+    );
+  const kinds = groupBy(all, ({ coded, rival }) => [nameOf(coded), coded.runner, coded.session, rival.mode].join());
   const lost = [...kinds.values()]
     .map((pairs) => ({ pairs, worst: pairs.reduce((a, b) => (b.ratio > a.ratio ? b : a)) }))
     .filter(({ worst }) => worst.ratio > 1);

@@ -4,7 +4,7 @@
 import { LIMITS } from "@tributary/protocol";
 import type { Trace } from "@tributary/contract/query-schema";
 import { isHostLimited } from "../kit/machine";
-import { median, quartilesOf, type Quartiles } from "../kit/figures";
+import { groupBy, median, quartilesOf, type Quartiles } from "../kit/figures";
 import type { Box } from "./boxes";
 import type { SessionKind } from "./orders";
 
@@ -89,15 +89,7 @@ export function visitsByBox(samples: readonly Sample[]): Map<string, number> {
   );
 }
 
-function byBox(samples: readonly Sample[]): Map<string, Sample[]> {
-  const result = new Map<string, Sample[]>();
-  for (const sample of samples) {
-    const own = result.get(sample.box);
-    if (own) own.push(sample);
-    else result.set(sample.box, [sample]);
-  }
-  return result;
-}
+const byBox = (samples: readonly Sample[]): Map<string, Sample[]> => groupBy(samples, ({ box }) => box);
 
 export const goodputOf = ({ netBytes, completionMs }: Sample): number => (netBytes * 1000) / completionMs;
 

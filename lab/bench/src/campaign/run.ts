@@ -6,6 +6,7 @@
  */
 import os from "node:os";
 import { startLinks } from "@tributary/lab-links";
+import { groupBy } from "../kit/figures";
 import { appendSamples } from "../kit/samples";
 import { scenarioOf } from "./boxes";
 import type { Box } from "./boxes";
@@ -63,15 +64,13 @@ export async function runCampaign({
   const done = visitsByBox(samples);
   const next = new Map<string, number>();
   for (const { box, visit } of samples) next.set(box, Math.max(next.get(box) ?? 0, visit + 1));
-  const clock = new Clock(boxes, done);
+  const [startedMs, firstSecondsLeft] = [performance.now(), secondsLeft(boxes, done)];
   const up = new Set<readonly Box[]>();
   const failures: string[] = [];
   const room = new Room(os.cpus().length * CORE_BYTES_PER_SEC);
   for (const share of passes) {
     const isOpen = (box: Box): boolean => (done.get(box.id) ?? 0) < Math.ceil(box.visits * share);
-    const longestLast = setsOf(boxes.filter(isOpen)).sort(
-      (a, b) => clock.expectedSecLeft(a) - clock.expectedSecLeft(b),
-    );
+    const longestLast = setsOf(boxes.filter(isOpen)).sort((a, b) => secondsLeft(a, done) - secondsLeft(b, done));
     const visitSets = async (): Promise<void> => {
       for (let set = longestLast.pop(); set && !stopped(); set = longestLast.pop()) await visitAll(set, isOpen);
     };
@@ -115,7 +114,14 @@ export async function runCampaign({
   }
 
   function report(): void {
-    onProgress(clock.progress([...new Set([...up].map(([box]) => box!.links.id))]));
+    const left = secondsLeft(boxes, done);
+    const pace = left < firstSecondsLeft ? (performance.now() - startedMs) / 1000 / (firstSecondsLeft - left) : 1;
+    onProgress({
+      visitsDone: visitsDone(boxes, done),
+      visitsTotal: boxes.reduce((sum, { visits }) => sum + visits, 0),
+      secondsLeft: pace * left,
+      links: [...new Set([...up].map(([box]) => box!.links.id))],
+    });
   }
 }
 
@@ -180,14 +186,9 @@ export const visitsDone = (boxes: readonly Box[], done: ReadonlyMap<string, numb
  * Boxes of one set take turns: they share links, figure and chunk. One set of all boxes on the paper's links would take
  * hours longer than every other set.
  */
-export function setsOf(boxes: readonly Box[]): Box[][] {
-  const sets = new Map<string, Box[]>();
-  for (const box of boxes) {
-    const key = [box.figures[0], box.links.id, box.chunkBytes].join();
-    sets.set(key, [...(sets.get(key) ?? []), box]);
-  }
-  return [...sets.values()];
-}
+export const setsOf = (boxes: readonly Box[]): Box[][] => [
+  ...groupBy(boxes, ({ figures, links, chunkBytes }) => [figures[0], links.id, chunkBytes].join()).values(),
+];
 
 function shuffled<T>(items: readonly T[]): T[] {
   const result = [...items];
@@ -198,40 +199,9 @@ function shuffled<T>(items: readonly T[]): T[] {
   return result;
 }
 
-/** Estimates the time left from the boxes' expected times and the speed until now. */
-class Clock {
-  readonly #startedMs = performance.now();
-  readonly #expectedSecFirst: number;
-
-  readonly #boxes: readonly Box[];
-  readonly #done: ReadonlyMap<string, number>;
-
-  constructor(boxes: readonly Box[], done: ReadonlyMap<string, number>) {
-    this.#boxes = boxes;
-    this.#done = done;
-
-    this.#expectedSecFirst = this.expectedSecLeft(boxes);
-  }
-
-  expectedSecLeft(boxes: readonly Box[]): number {
-    return boxes.reduce(
-      (sum, { id, visits, expectedSec }) => sum + Math.max(0, visits - (this.#done.get(id) ?? 0)) * expectedSec,
-      0,
-    );
-  }
-
-  progress(links: readonly string[]): Progress {
-    const left = this.expectedSecLeft(this.#boxes);
-    const doneHere = this.#expectedSecFirst - left;
-    const factor = doneHere > 0 ? (performance.now() - this.#startedMs) / 1000 / doneHere : 1;
-    return {
-      visitsDone: visitsDone(this.#boxes, this.#done),
-      visitsTotal: this.#boxes.reduce((sum, { visits }) => sum + visits, 0),
-      secondsLeft: factor * left,
-      links,
-    };
-  }
-}
+/** On an idle machine, one set of links at a time. */
+const secondsLeft = (boxes: readonly Box[], done: ReadonlyMap<string, number>): number =>
+  boxes.reduce((sum, { id, visits, expectedSec }) => sum + Math.max(0, visits - (done.get(id) ?? 0)) * expectedSec, 0);
 
 /** Expected seconds of the whole on an idle machine, one set of links at a time. */
 export function expectedSeconds(boxes: readonly Box[], passes: readonly number[]): number {

@@ -3,27 +3,17 @@
  * measured if one of its cases was not.
  */
 import { ADDON_BATCHES, BATCH, ISAL_BATCH, ISAL_BEST_PATHS, type Request } from "./cases";
-import { median } from "../kit/figures";
-import type { Figure } from "../kit/verdict";
+import { groupBy, median } from "../kit/figures";
+import { atLeast, atMost, type Figure } from "../kit/verdict";
 import { GroupSamples, outputBytesPerSec, speedRatio, type Measured } from "./samples";
 
-/** `x`: a ratio, more is better. `us` and `ms`: times, less is better. */
-interface Wanted {
-  what: string;
-  unit: "x" | "us" | "ms";
-  /** undefined: not measured here. */
-  value: number | undefined;
-  floor: number;
-  aim: number;
-  note: string;
-}
+type Value = number | undefined;
 
-const figureOf = ({ unit, value, ...rest }: Wanted): Figure => ({
-  ...rest,
-  got: value ?? NaN,
-  unit: unit === "x" ? "x" : ` ${unit}`,
-  better: unit === "x" ? "more" : "less",
-});
+/** A ratio, `x`. undefined: not measured here. */
+const factor = (what: string, value: Value, limits: readonly number[], note: string): Figure =>
+  atLeast(what, value ?? NaN, limits, { unit: "x", note });
+const duration = (what: string, value: Value, unit: "us" | "ms", limits: readonly number[], note: string): Figure =>
+  atMost(what, value ?? NaN, limits, { unit: ` ${unit}`, note });
 
 const ratio = (a: Measured | undefined, b: Measured | undefined): number | undefined =>
   a && b ? speedRatio(a, b) : undefined;
@@ -72,64 +62,49 @@ class View {
   }
 }
 
-function encodeFigures(key: View, large: View): Wanted[] {
+function encodeFigures(key: View, large: View): Figure[] {
   const [one, batch] = [key.ours("encode", 1), key.ours("encode", BATCH)];
   const six = key.isaL("encode", ISAL_BATCH);
   const largeSix = large.isaL("encode", ISAL_BATCH);
   const isaLPath = six?.case.path === "best" ? "its own choice of path" : `its path ${six?.case.path ?? "?"}`;
   return [
-    {
-      what: "encode 24 x 1,400, 1 output, over ISA-L with 1",
-      unit: "x",
-      floor: 1.6,
-      aim: 1.75,
-      value: ratio(one, key.isaL("encode", 1)),
-      note:
-        `${megabytes(one)}, ${share(one, key.roofline("loads"))} of the roofline with a load for each ` +
+    factor(
+      "encode 24 x 1,400, 1 output, over ISA-L with 1",
+      ratio(one, key.isaL("encode", 1)),
+      [1.6, 1.75],
+      `${megabytes(one)}, ${share(one, key.roofline("loads"))} of the roofline with a load for each ` +
         "multiply-add; ISA-L given aligned rows, as the core makes itself; over ISA-L with symbols back to " +
         `back ${times(ratio(one, key.isaL("encode-packed", 1, "best")))}`,
-    },
-    {
-      what: `encode 24 x 1,400, ${BATCH} outputs, over ISA-L with ${ISAL_BATCH}`,
-      unit: "x",
-      floor: 1.2,
-      aim: 1.35,
-      value: ratio(batch, six),
-      note:
-        `${megabytes(batch)}, ${share(batch, key.roofline("registers"))} of the vector unit's roofline; ` +
+    ),
+    factor(
+      `encode 24 x 1,400, ${BATCH} outputs, over ISA-L with ${ISAL_BATCH}`,
+      ratio(batch, six),
+      [1.2, 1.35],
+      `${megabytes(batch)}, ${share(batch, key.roofline("registers"))} of the vector unit's roofline; ` +
         `with 4 outputs ${times(ratio(key.ours("encode", 4), six))}; ISA-L by ${isaLPath}, with symbols ` +
         `back to back ${times(ratio(batch, key.isaL("encode-packed", ISAL_BATCH, "best")))}`,
-    },
-    {
-      what: `encode 128 x 4,096, ${BATCH} outputs, over ISA-L with ${ISAL_BATCH}`,
-      unit: "x",
-      floor: 1.15,
-      aim: 1.25,
-      value: ratio(large.ours("encode", BATCH), largeSix),
-      note:
-        `${megabytes(large.ours("encode", BATCH))}; with 4 outputs ` +
+    ),
+    factor(
+      `encode 128 x 4,096, ${BATCH} outputs, over ISA-L with ${ISAL_BATCH}`,
+      ratio(large.ours("encode", BATCH), largeSix),
+      [1.15, 1.25],
+      `${megabytes(large.ours("encode", BATCH))}; with 4 outputs ` +
         `${times(ratio(large.ours("encode", 4), largeSix))}`,
-    },
-    {
-      what: `AVX2 engine, 24 x 1,400, ${BATCH} outputs, over ISA-L's AVX2 path with ${ISAL_BATCH}`,
-      unit: "x",
-      floor: 0.95,
-      aim: 1.1,
-      value: ratio(key.ours("encode", BATCH, "avx2"), key.isaL("encode", ISAL_BATCH, "avx2")),
-      note:
-        `${megabytes(key.ours("encode", BATCH, "avx2"))}; with 4 outputs ` +
+    ),
+    factor(
+      `AVX2 engine, 24 x 1,400, ${BATCH} outputs, over ISA-L's AVX2 path with ${ISAL_BATCH}`,
+      ratio(key.ours("encode", BATCH, "avx2"), key.isaL("encode", ISAL_BATCH, "avx2")),
+      [0.95, 1.1],
+      `${megabytes(key.ours("encode", BATCH, "avx2"))}; with 4 outputs ` +
         `${times(ratio(key.ours("encode", 4, "avx2"), key.isaL("encode", ISAL_BATCH, "avx2")))}`,
-    },
-    {
-      what: "encode 24 x 1,400 over the rlnc crate",
-      unit: "x",
-      floor: 15,
-      aim: 18,
-      value: ratio(batch, key.crate("rlnc", "encode")),
-      note:
-        `${BATCH} outputs; with 1 ${times(ratio(one, key.crate("rlnc", "encode")))}; rlnc ` +
+    ),
+    factor(
+      "encode 24 x 1,400 over the rlnc crate",
+      ratio(batch, key.crate("rlnc", "encode")),
+      [15, 18],
+      `${BATCH} outputs; with 1 ${times(ratio(one, key.crate("rlnc", "encode")))}; rlnc ` +
         `${megabytes(key.crate("rlnc", "encode"))}`,
-    },
+    ),
   ];
 }
 
@@ -144,72 +119,50 @@ function decodeNote(view: View, g: number, rival: string): string {
   );
 }
 
-function decodeFigures(key: View, medium: View, large: View): Wanted[] {
+function decodeFigures(key: View, medium: View, large: View): Figure[] {
   const over = (view: View, g: number, rival: string): number | undefined =>
     ratio(view.ours("decode", g), view.crate(rival, "decode"));
   return [
-    {
-      what: "decode 24 x 1,400 over the rlnc crate",
-      unit: "x",
-      floor: 13,
-      aim: 16,
-      value: over(key, 24, "rlnc"),
-      note: decodeNote(key, 24, "rlnc"),
-    },
-    {
-      what: "decode 24 x 1,400 over ISA-L invert + encode",
-      unit: "x",
-      floor: 5,
-      aim: 6,
-      value: ratio(key.ours("decode", 24), key.isaL("decode", 24)),
-      note: `ISA-L ${megabytes(key.isaL("decode", 24))}`,
-    },
-    {
-      what: "decode 64 x 1,400 over raptorq",
-      unit: "x",
-      floor: 10,
-      aim: 12,
-      value: over(medium, 64, "raptorq"),
-      note: decodeNote(medium, 64, "raptorq"),
-    },
-    {
-      what: "decode 128 x 4,096 over raptorq",
-      unit: "x",
-      floor: 1.7,
-      aim: 2.2,
-      value: over(large, 128, "raptorq"),
-      note: decodeNote(large, 128, "raptorq"),
-    },
+    factor("decode 24 x 1,400 over the rlnc crate", over(key, 24, "rlnc"), [13, 16], decodeNote(key, 24, "rlnc")),
+    factor(
+      "decode 24 x 1,400 over ISA-L invert + encode",
+      ratio(key.ours("decode", 24), key.isaL("decode", 24)),
+      [5, 6],
+      `ISA-L ${megabytes(key.isaL("decode", 24))}`,
+    ),
+    factor("decode 64 x 1,400 over raptorq", over(medium, 64, "raptorq"), [10, 12], decodeNote(medium, 64, "raptorq")),
+    factor(
+      "decode 128 x 4,096 over raptorq",
+      over(large, 128, "raptorq"),
+      [1.7, 2.2],
+      decodeNote(large, 128, "raptorq"),
+    ),
   ];
 }
 
-function wasmFigures(encode: View, decode: View): Wanted[] {
+function wasmFigures(encode: View, decode: View): Figure[] {
   const modules = [
     { name: "plain SIMD", path: "simd128", encode: [0.27, 0.33], decode: [1.8, 2.2] },
     { name: "relaxed SIMD", path: "relaxed-simd", encode: [0.38, 0.5], decode: [2.3, 3.2] },
   ] as const;
   return [
-    ...modules.map(({ name, path, encode: [floor, aim] }): Wanted => {
+    ...modules.map(({ name, path, encode: [floor, aim] }): Figure => {
       const measured = encode.chromium(path, "encode", BATCH);
-      return {
-        what: `WASM encode in Chromium, 24 x 1,400, over ISA-L's AVX2 path with ${ISAL_BATCH}: ${name}`,
-        unit: "x",
-        floor,
-        aim,
-        value: ratio(measured, encode.isaL("encode", ISAL_BATCH, "avx2")),
-        note: `${megabytes(measured)}, copies in and out included`,
-      };
+      return factor(
+        `WASM encode in Chromium, 24 x 1,400, over ISA-L's AVX2 path with ${ISAL_BATCH}: ${name}`,
+        ratio(measured, encode.isaL("encode", ISAL_BATCH, "avx2")),
+        [floor, aim],
+        `${megabytes(measured)}, copies in and out included`,
+      );
     }),
-    ...modules.map(({ name, path, decode: [floor, aim] }): Wanted => {
+    ...modules.map(({ name, path, decode: [floor, aim] }): Figure => {
       const measured = decode.chromium(path, "decode", 24);
-      return {
-        what: `WASM decode in Chromium, 24 x 1,400, over the rlnc crate run natively: ${name}`,
-        unit: "x",
-        floor,
-        aim,
-        value: ratio(measured, decode.crate("rlnc", "decode")),
-        note: megabytes(measured),
-      };
+      return factor(
+        `WASM decode in Chromium, 24 x 1,400, over the rlnc crate run natively: ${name}`,
+        ratio(measured, decode.crate("rlnc", "decode")),
+        [floor, aim],
+        megabytes(measured),
+      );
     }),
   ];
 }
@@ -219,30 +172,28 @@ function fastestInChromium(samples: GroupSamples, request: Request): Measured | 
   return samples.fastest({ runner: "chromium", request });
 }
 
-function lastPacketFigures(last: GroupSamples): Wanted[] {
+function lastPacketFigures(last: GroupSamples): Figure[] {
   const native = new View(last).ours("decode-last", 24);
   const wasm = fastestInChromium(last, "decode-last");
   return [
-    {
-      what: "work left after the last packet, 24 x 1,400: native",
-      unit: "us",
-      floor: 6,
-      aim: 4,
-      value: secondsOf(native, 1e6),
-      note: `engine ${native?.case.path ?? "?"}`,
-    },
-    {
-      what: "work left after the last packet, 24 x 1,400: WASM in Chromium",
-      unit: "us",
-      floor: 60,
-      aim: 40,
-      value: secondsOf(wasm, 1e6),
-      note: `module ${wasm?.case.path ?? "?"}`,
-    },
+    duration(
+      "work left after the last packet, 24 x 1,400: native",
+      secondsOf(native, 1e6),
+      "us",
+      [6, 4],
+      `engine ${native?.case.path ?? "?"}`,
+    ),
+    duration(
+      "work left after the last packet, 24 x 1,400: WASM in Chromium",
+      secondsOf(wasm, 1e6),
+      "us",
+      [60, 40],
+      `module ${wasm?.case.path ?? "?"}`,
+    ),
   ];
 }
 
-function otherFigures(groups: { addon: GroupSamples; repair: GroupSamples }): Wanted[] {
+function otherFigures(groups: { addon: GroupSamples; repair: GroupSamples }): Figure[] {
   const addon = new View(groups.addon);
   const over = (request: Request): (number | undefined)[] =>
     ADDON_BATCHES.map((outputs) => ratio(addon.addon(outputs), addon.ours(request, outputs)));
@@ -251,25 +202,21 @@ function otherFigures(groups: { addon: GroupSamples; repair: GroupSamples }): Wa
   const repair = fastestInChromium(groups.repair, "repair");
   const arrival = secondsOf(fastestInChromium(groups.repair, "repair-arrival"), 1e3);
   return [
-    {
-      what: "through the Node addon, batches of 268,800 bytes, over the C++ core",
-      unit: "x",
-      floor: 0.85,
-      aim: 0.95,
-      value: batch,
-      note:
-        `${megabytes(addon.addon(ADDON_BATCHES[0]))}, pool of one thread, 16 batches in flight, the core ` +
+    factor(
+      "through the Node addon, batches of 268,800 bytes, over the C++ core",
+      batch,
+      [0.85, 0.95],
+      `${megabytes(addon.addon(ADDON_BATCHES[0]))}, pool of one thread, 16 batches in flight, the core ` +
         `into as many buffers in turns; over the core into a single buffer ${times(oneBuffer)}; batches of ` +
         `1,075,200 bytes ${times(larger)} and ${times(largerOneBuffer)}`,
-    },
-    {
-      what: "whole-chunk repair, 1,430 x 1,100, 29 missing, WASM in Chromium, after the last packet",
-      unit: "ms",
-      floor: 6,
-      aim: 3,
-      value: secondsOf(repair, 1e3),
-      note: arrival === undefined ? "" : `work on arrival, apart: ${arrival.toFixed(1)} ms in all`,
-    },
+    ),
+    duration(
+      "whole-chunk repair, 1,430 x 1,100, 29 missing, WASM in Chromium, after the last packet",
+      secondsOf(repair, 1e3),
+      "ms",
+      [6, 3],
+      arrival === undefined ? "" : `work on arrival, apart: ${arrival.toFixed(1)} ms in all`,
+    ),
   ];
 }
 
@@ -287,22 +234,20 @@ function worstOf(line: readonly { at: string; rate: number }[]): Cliff[] {
 
 /** Looks along both axes of the grid, in multiply-adds a second so that the axis itself does not slope. */
 export function findCliff(groups: readonly GroupSamples[]): Cliff | undefined {
-  const series = new Map<string, { at: string; rate: number; along: number }[]>();
-  for (const { case: c, seconds } of groups.flatMap((group) => group.all())) {
-    if (c.contender !== "ours") continue;
-    const point = {
-      at: `${c.request} ${c.g} x ${c.symbolBytes}, ${c.runner} ${c.path}`,
-      rate: (c.outputs * c.symbolBytes * c.g) / median(seconds),
-    };
-    for (const [fixed, along] of [
-      [`g ${c.g}`, c.symbolBytes],
-      [`bytes ${c.symbolBytes}`, c.g],
-    ] as const) {
-      const key = `${c.runner} ${c.path} ${c.request} ${fixed}`;
-      series.set(key, [...(series.get(key) ?? []), { ...point, along }]);
-    }
-  }
-  const all = [...series.values()].flatMap((line) => worstOf(line.sort((a, b) => a.along - b.along)));
+  const points = groups
+    .flatMap((group) => group.all())
+    .filter(({ case: c }) => c.contender === "ours")
+    .flatMap(({ case: c, seconds }) => {
+      const at = `${c.request} ${c.g} x ${c.symbolBytes}, ${c.runner} ${c.path}`;
+      const rate = (c.outputs * c.symbolBytes * c.g) / median(seconds);
+      const key = `${c.runner} ${c.path} ${c.request}`;
+      return [
+        { at, rate, line: `${key} g ${c.g}`, along: c.symbolBytes },
+        { at, rate, line: `${key} bytes ${c.symbolBytes}`, along: c.g },
+      ];
+    });
+  const lines = groupBy(points, ({ line }) => line).values();
+  const all = [...lines].flatMap((line) => worstOf(line.sort((a, b) => a.along - b.along)));
   return all.sort((a, b) => a.ratio - b.ratio)[0];
 }
 
@@ -312,7 +257,7 @@ export function figuresOf(samples: readonly GroupSamples[]): Figure[] {
   const [key, decode] = [new View(group("encode 24 x 1,400")), new View(group("decode 24 x 1,400"))];
   const encode = encodeFigures(key, new View(group("encode 128 x 4,096")));
   const cliff = findCliff(samples.filter(({ name }) => name.startsWith("grid ")));
-  const wanted: Wanted[] = [
+  return [
     ...encode,
     ...decodeFigures(decode, new View(group("decode 64 x 1,400")), new View(group("decode 128 x 4,096"))),
     ...wasmFigures(key, decode),
@@ -321,14 +266,11 @@ export function figuresOf(samples: readonly GroupSamples[]): Figure[] {
       addon: group("encode 24 x 1,400 through the addon"),
       repair: group("repair 1,430 x 1,100, 29 missing"),
     }),
-    {
-      what: "no cliff: worst point of the grid over the geometric mean of its neighbours",
-      unit: "x",
-      floor: 0.5,
-      aim: 0.5,
-      value: cliff?.ratio,
-      note: cliff?.where ?? "",
-    },
+    factor(
+      "no cliff: worst point of the grid over the geometric mean of its neighbours",
+      cliff?.ratio,
+      [0.5, 0.5],
+      cliff?.where ?? "",
+    ),
   ];
-  return wanted.map(figureOf);
 }

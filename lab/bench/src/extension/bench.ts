@@ -7,15 +7,14 @@ import { fileOf, FLAG, optionsOf, runBench, TEXT } from "../kit/command";
 import { machineText, watchIdleShare } from "../kit/machine";
 import { figureTable, type Figure } from "../kit/verdict";
 import { PARTS } from "./parts";
-import type { Row } from "./play";
 
 const USAGE = `npm run bench -- extension [--quick] [--row PART] [--json FILE]
   --quick      one run of each, about five minutes; without it about twelve
   --row PART   only the parts whose name contains PART: estimates, path, idle, memory, scripts
   --json FILE  the rows as an array`;
 
-async function measure(quick: boolean, row: string, failures: string[]): Promise<Row[]> {
-  const rows: Row[] = [];
+async function measure(quick: boolean, row: string, failures: string[]): Promise<Figure[]> {
+  const rows: Figure[] = [];
   for (const { name, run } of PARTS.filter((part) => part.name.includes(row))) {
     const idleShare = watchIdleShare();
     console.log(name);
@@ -25,25 +24,16 @@ async function measure(quick: boolean, row: string, failures: string[]): Promise
       return [];
     });
     const busy = `processors busy ${Math.round(100 * (1 - idleShare()))} %`;
-    rows.push(...measured.map((each) => ({ ...each, note: `${each.note}; ${busy}` })));
+    rows.push(...measured.map((each) => ({ ...each, note: `${each.note ?? ""}; ${busy}` })));
   }
   return rows;
 }
-
-const figureOf = ({ what, got, unit, limit, note }: Row): Figure => ({
-  what,
-  got,
-  unit,
-  better: "less",
-  ...(limit === undefined ? {} : { floor: limit }),
-  note,
-});
 
 async function main(): Promise<number> {
   const { quick, row, json } = optionsOf({ quick: FLAG, row: { ...TEXT, default: "" }, json: TEXT });
   const failures: string[] = [];
   const rows = await measure(quick, row, failures);
-  console.log(`\n${machineText()}\n\n${figureTable(rows.map(figureOf))}`);
+  console.log(`\n${machineText()}\n\n${figureTable(rows)}`);
   if (json !== undefined) writeFileSync(fileOf(json), `${JSON.stringify(rows, null, 1)}\n`);
   return failures.length > 0 ? 1 : 0;
 }

@@ -7,8 +7,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { recordsOnLinks, startLinks, type Links, type ScenarioInput } from "@tributary/lab-links";
 import { findChromium } from "@tributary/lab-stack";
 import { median } from "../kit/figures";
+import { atMost, type Figure } from "../kit/verdict";
 import { inChromium, playTo } from "./play";
-import type { Row } from "./play";
 
 interface EstimatingPlayer {
   name: string;
@@ -63,7 +63,7 @@ function linkOf(rate: number): ScenarioInput["hosts"][string] {
   return { link: { delay: RTT_MS / 2, up: { rate, queue: "100 ms" } } };
 }
 
-export async function estimates(player: EstimatingPlayer, runs: number): Promise<Row[]> {
+export async function estimates(player: EstimatingPlayer, runs: number): Promise<Figure[]> {
   const links = await startLinks(LINKS);
   try {
     const [errors, told]: [number[], string[]] = [[], []];
@@ -81,7 +81,7 @@ export async function estimates(player: EstimatingPlayer, runs: number): Promise
       `${error >= 0 ? "above" : "below"} that of a direct link (RTT ${RTT_MS} ms) of the rate that ` +
       `${PROXIES} links of ${RATE_BYTES_PER_SEC / 1000} KB/s brought from each head on; estimate, direct ` +
       `estimate, rate in KB/s: ${told.join(", ")}`;
-    return [{ what: `${player.name}: bandwidth estimate, error`, got: Math.abs(error), unit: " %", limit: 10, note }];
+    return [atMost(`${player.name}: bandwidth estimate, error`, Math.abs(error), [10], { unit: " %", note })];
   } finally {
     await links.close();
   }

@@ -5,14 +5,14 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Browser, Page } from "puppeteer-core";
 import { builtExtensionDir, startFleet, type ExtensionDefaults, type Fleet } from "@tributary/lab-stack";
 import { median, quantile } from "../kit/figures";
+import { atMost, type Figure } from "../kit/verdict";
 import { askWorker, memoryBytes, scriptMs } from "./browser-cost";
 import { estimates, PLAYERS } from "./estimates";
 import { inChromium, playTo } from "./play";
-import type { Row } from "./play";
 
 export interface Part {
   name: string;
-  run(quick: boolean): Promise<Row[]>;
+  run(quick: boolean): Promise<Figure[]>;
 }
 
 const PROXIES = 4;
@@ -31,7 +31,7 @@ export const PARTS: readonly Part[] = [
   { name: "scripts", run: (quick) => withFleet(0, (fleet) => scripts(fleet, quick ? 5 : 20)) },
 ];
 
-async function withFleet(rateBytesPerSec: number, run: (fleet: Fleet) => Promise<Row[]>): Promise<Row[]> {
+async function withFleet(rateBytesPerSec: number, run: (fleet: Fleet) => Promise<Figure[]>): Promise<Figure[]> {
   const fleet = await startFleet({ proxyCount: PROXIES, ports: "any", rateBytesPerSec });
   try {
     return await run(fleet);
@@ -50,7 +50,7 @@ const defaultsOf = ({ origo }: Fleet): ExtensionDefaults => ({
  * A page's fetch from a server on this machine, through a stand-in transport that fetches it in turn, less the same
  * without.
  */
-async function pathLatency(fleet: Fleet, runs: number): Promise<Row[]> {
+async function pathLatency(fleet: Fleet, runs: number): Promise<Figure[]> {
   const sizes = [
     [65_536, 5],
     [2 * 1024 * 1024, 10],
@@ -64,7 +64,7 @@ async function pathLatency(fleet: Fleet, runs: number): Promise<Row[]> {
           return page;
         }),
       );
-      const rows: Row[] = [];
+      const rows: Figure[] = [];
       for (const [bytes, limit] of sizes) {
         const times: [number[], number[]] = [[], []];
         for (let round = 0; round < 6; round++)
@@ -72,15 +72,14 @@ async function pathLatency(fleet: Fleet, runs: number): Promise<Row[]> {
             times[index]?.push(...(await fetchTimes(page, bytes, Math.ceil(runs / 6))));
         const [over, without] = times.map((each) => each.slice(Math.ceil(runs / 6)));
         const added = median(over ?? []) - median(without ?? []);
-        rows.push({
-          what: `added latency, ${bytes.toLocaleString("en")} B`,
-          got: added,
-          unit: " ms",
-          limit,
-          note:
-            `${median(over ?? []).toFixed(1)} ms with, ${median(without ?? []).toFixed(1)} ms without; 95 ` +
-            `%: ${quantile(over ?? [], 0.95).toFixed(1)} and ${quantile(without ?? [], 0.95).toFixed(1)} ms`,
-        });
+        rows.push(
+          atMost(`added latency, ${bytes.toLocaleString("en")} B`, added, [limit], {
+            unit: " ms",
+            note:
+              `${median(over ?? []).toFixed(1)} ms with, ${median(without ?? []).toFixed(1)} ms without; 95 ` +
+              `%: ${quantile(over ?? [], 0.95).toFixed(1)} and ${quantile(without ?? [], 0.95).toFixed(1)} ms`,
+          }),
+        );
       }
       return rows;
     }),
@@ -103,7 +102,7 @@ async function fetchTimes(page: Page, bytes: number, count: number): Promise<num
 const IDLE_MS = 10_000;
 
 /** A page without video: what of the extension is there, and what the page's threads do more than without it. */
-async function idle(fleet: Fleet): Promise<Row[]> {
+async function idle(fleet: Fleet): Promise<Figure[]> {
   const busyMs = async (browser: Browser): Promise<number> => {
     const page = await browser.newPage();
     await page.goto(fleet.sample.url);
@@ -120,24 +119,18 @@ async function idle(fleet: Fleet): Promise<Row[]> {
       "chrome.runtime.getContexts({ contextTypes: ['OFFSCREEN_DOCUMENT'] }).then(({ length }) => length)",
     );
     return [
-      {
-        what: "transports (and so connections) on a page without video",
-        got: documents,
-        unit: "",
-        limit: 0,
+      atMost("transports (and so connections) on a page without video", documents, [0], {
         note: "offscreen documents; only they hold connections",
-      },
-      {
-        what: "work of an idle page",
-        got: withIt,
+      }),
+      atMost("work of an idle page", withIt, [], {
         unit: ` ms in ${IDLE_MS / 1000} s`,
         note: `${without.toFixed(1)} ms without the extension`,
-      },
+      }),
     ];
   });
 }
 
-async function memory(fleet: Fleet, runs: number): Promise<Row[]> {
+async function memory(fleet: Fleet, runs: number): Promise<Figure[]> {
   const own: number[] = [];
   const playing = async (browser: Browser): Promise<number> => {
     const page = await browser.newPage();
@@ -153,20 +146,17 @@ async function memory(fleet: Fleet, runs: number): Promise<Row[]> {
   }
   const added = (median(over) - median(without)) / 1e6;
   return [
-    {
-      what: "memory added while playing",
-      got: added,
+    atMost("memory added while playing", added, [60], {
       unit: " MB",
-      limit: 60,
       note:
         `proportional set size of all processes: ${(median(over) / 1e6).toFixed(0)} MB with, ` +
         `${(median(without) / 1e6).toFixed(0)} MB without; the extension's own processes: ` +
         `${(median(own.filter((bytes) => bytes > 0)) / 1e6).toFixed(0)} MB`,
-    },
+    }),
   ];
 }
 
-async function scripts(fleet: Fleet, loads: number): Promise<Row[]> {
+async function scripts(fleet: Fleet, loads: number): Promise<Figure[]> {
   const sizeOf = (name: string): number => statSync(path.join(builtExtensionDir("chromium"), name)).size;
   const times = await inChromium({ defaults: defaultsOf(fleet) }, async (browser) => {
     const page = await browser.newPage();
@@ -175,22 +165,16 @@ async function scripts(fleet: Fleet, loads: number): Promise<Row[]> {
     return measured;
   });
   return [
-    {
-      what: "script in every page",
-      got: (sizeOf("page.js") + sizeOf("content.js")) / 1000,
+    atMost("script in every page", (sizeOf("page.js") + sizeOf("content.js")) / 1000, [15], {
       unit: " KB",
-      limit: 15,
       note:
         `minified: page.js ${sizeOf("page.js")} B, content.js ${sizeOf("content.js")} B; carry.js ` +
         `${sizeOf("carry.js")} B at the first media request, plain.js ${sizeOf("plain.js")} B only where a ` +
         "plain video loads",
-    },
-    {
-      what: "time at document start",
-      got: median(times),
+    }),
+    atMost("time at document start", median(times), [5], {
       unit: " ms",
-      limit: 5,
       note: `compiling and running both, of ${loads} loads; most ${Math.max(...times).toFixed(1)} ms`,
-    },
+    }),
   ];
 }

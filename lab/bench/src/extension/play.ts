@@ -1,19 +1,9 @@
-/** What the parts share: a browser for a while, a page that plays, and a row of results. */
+/** What the parts share: a browser for a while, and a page that plays. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { Browser, Page } from "puppeteer-core";
 import { openBrowser, samplePageState, type OpenOptions } from "@tributary/lab-stack";
 
 const PLAY_MS_MAX = 60_000;
-
-export interface Row {
-  what: string;
-  got: number;
-  unit: string;
-  /** The highest allowed value. undefined: for comparison only. */
-  limit?: number;
-  /** How it was measured. */
-  note: string;
-}
 
 export async function inChromium<Value>(
   options: Omit<OpenOptions, "headless">,

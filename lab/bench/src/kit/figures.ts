@@ -29,3 +29,14 @@ export const quartilesOf = (values: readonly number[]): Quartiles => ({
 export const median = (values: readonly number[]): number => quantile(values, 0.5);
 
 export const sum = (values: readonly number[]): number => values.reduce((all, value) => all + value, 0);
+
+/** Groups in the order in which their keys come first. */
+export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, [Item, ...Item[]]> {
+  const groups = new Map<Key, [Item, ...Item[]]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group) group.push(item);
+    else groups.set(keyOf(item), [item]);
+  }
+  return groups;
+}

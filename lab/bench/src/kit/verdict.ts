@@ -19,6 +19,24 @@ export interface Figure {
   note?: string;
 }
 
+/** `limits`: floor and aim, as far as there are any. */
+type MakeFigure = (what: string, got: number, limits: readonly number[], rest?: Partial<Figure>) => Figure;
+
+const figureThatIs =
+  (better: Figure["better"]): MakeFigure =>
+  (what, got, [floor, aim], rest = {}) => ({
+    what,
+    got,
+    unit: "",
+    better,
+    ...(floor === undefined ? {} : { floor }),
+    ...(aim === undefined ? {} : { aim }),
+    ...rest,
+  });
+
+export const atLeast = figureThatIs("more");
+export const atMost = figureThatIs("less");
+
 export type Verdict = "" | "aim met" | "met" | "NOT MET" | "not measured" | "too short" | "beyond the wire";
 
 export function verdictOf({ got, floor, aim, better, wire, tooShort = false }: Figure): Verdict {

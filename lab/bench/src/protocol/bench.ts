@@ -3,7 +3,6 @@
  * Prints completion over bound and normalized goodput. The seeds are fixed, so the figures are the same on any machine.
  */
 import { writeFileSync } from "node:fs";
-import { parseArgs } from "node:util";
 import { loadCodec } from "@tributary/native-codec";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import type { Codec } from "@tributary/protocol";
@@ -17,12 +16,13 @@ import {
   type Mode,
   type World,
 } from "@tributary/lab-sim";
+import { fileOf, FLAG, optionsOf, runBench, TEXT, UsageError } from "../kit/command";
 import { table } from "../kit/table";
 import { costText, measureCost, STATE_FLOOR_BYTES } from "./cost";
 import { measure, measureSeventh, type Measured, type SeventhMeasured } from "./measure";
 import { parseLinks, ROWS, SEVENTHS, SIX, type Row, type Variant } from "./rows";
 
-const USAGE = `usage: npm run bench -- protocol [--quick] [--json FILE] [--mode MODE,...] [--row TEXT]
+const USAGE = `npm run bench -- protocol [--quick] [--json FILE] [--mode MODE,...] [--row TEXT]
        npm run bench -- protocol --congestion new|warm [--quick] [--json FILE] [--row TEXT]
        npm run bench -- protocol --links 6x896 | 1x1792+3x896 [--loss 0.02] [--rtt 50] [--jitter 0] [--chunk 1500000]
        npm run bench -- protocol --cost [--mode MODE,...] [--json FILE]
@@ -63,51 +63,37 @@ async function runAll(jobs: readonly Job[]): Promise<Result[]> {
   return results;
 }
 
-function readSettings(words: string[]): Settings | string {
-  let values;
-  try {
-    const string = { type: "string" } as const;
-    const boolean = { type: "boolean" } as const;
-    const options = {
-      quick: boolean,
-      cost: boolean,
-      json: string,
-      mode: string,
-      row: string,
-      links: string,
-      loss: string,
-      rtt: string,
-      jitter: string,
-      chunk: string,
-      seeds: string,
-      seed: string,
-      congestion: string,
-    };
-    ({ values } = parseArgs({ args: words, options }));
-  } catch (error) {
-    return (error as Error).message;
-  }
+function readSettings(): Settings {
+  const values = optionsOf({
+    quick: FLAG,
+    cost: FLAG,
+    json: TEXT,
+    mode: TEXT,
+    row: TEXT,
+    links: TEXT,
+    loss: TEXT,
+    rtt: TEXT,
+    jitter: TEXT,
+    chunk: TEXT,
+    seeds: TEXT,
+    seed: TEXT,
+    congestion: TEXT,
+  });
   const congestion = SESSIONS.find((sessions) => sessions === values.congestion);
-  if (values.congestion !== congestion) return `--congestion: got ${values.congestion}, wanted new or warm`;
+  if (values.congestion !== congestion)
+    throw new UsageError(`--congestion: got ${values.congestion}, wanted new or warm`);
   const known: readonly string[] = congestion ? PROTOCOL_MODES : [...PROTOCOL_MODES, ...HTTP_MODES];
   const modes = values.mode?.split(",") ?? (congestion ? ["coded"] : known);
   const strange = modes.find((mode) => !known.includes(mode));
-  if (strange !== undefined) return `--mode: got ${strange}, which is none of ${known.join(", ")}`;
+  if (strange !== undefined) throw new UsageError(`--mode: got ${strange}, which is none of ${known.join(", ")}`);
   const number = (text: string | undefined, otherwise: number) => (text === undefined ? otherwise : Number(text));
   const seeds = number(values.seeds, values.seed !== undefined ? 1 : values.quick ? 10 : 60);
   const firstSeed = number(values.seed, 1);
   if (!Number.isInteger(seeds) || seeds < 1 || seeds > 100_000)
-    return `--seeds: got ${values.seeds}, wanted an integer 1 to 100000`;
+    throw new UsageError(`--seeds: got ${values.seeds}, wanted an integer 1 to 100000`);
   if (!Number.isInteger(firstSeed) || firstSeed < 0 || firstSeed > 0xffff_ffff)
-    return `--seed: got ${values.seed}, wanted an integer 0 to 4294967295`;
-  const common = {
-    modes: modes as Mode[],
-    seeds,
-    firstSeed,
-    json: values.json,
-    cost: values.cost ?? false,
-    congestion,
-  };
+    throw new UsageError(`--seed: got ${values.seed}, wanted an integer 0 to 4294967295`);
+  const common = { modes: modes as Mode[], seeds, firstSeed, json: values.json, cost: values.cost, congestion };
   const own = values.links ?? (values.loss ?? values.rtt ?? values.jitter ?? values.chunk) !== undefined;
   if (own === false) {
     const wanted = values.row?.toLowerCase() ?? "";
@@ -124,17 +110,18 @@ function readSettings(words: string[]): Settings | string {
     number(values.jitter, 0),
     number(values.chunk, 1_500_000),
   );
-  return typeof row === "string" ? row : { ...common, rows: [row], seventh: false };
+  return { ...common, rows: [row], seventh: false };
 }
 
-function ownRow(links: string, loss: number, rttMs: number, jitterMs: number, chunkBytes: number): Row | string {
-  if (!(loss >= 0 && loss < 1)) return `--loss: got ${loss}, wanted a share from 0 up to, not including, 1`;
-  if (!(rttMs >= 0 && rttMs <= 10_000)) return `--rtt: got ${rttMs}, wanted 0 to 10000 ms`;
-  if (!(jitterMs >= 0 && jitterMs <= 10_000)) return `--jitter: got ${jitterMs}, wanted 0 to 10000 ms`;
+function ownRow(links: string, loss: number, rttMs: number, jitterMs: number, chunkBytes: number): Row {
+  if (!(loss >= 0 && loss < 1))
+    throw new UsageError(`--loss: got ${loss}, wanted a share from 0 up to, not including, 1`);
+  if (!(rttMs >= 0 && rttMs <= 10_000)) throw new UsageError(`--rtt: got ${rttMs}, wanted 0 to 10000 ms`);
+  if (!(jitterMs >= 0 && jitterMs <= 10_000)) throw new UsageError(`--jitter: got ${jitterMs}, wanted 0 to 10000 ms`);
   if (!(Number.isInteger(chunkBytes) && chunkBytes >= 1 && chunkBytes <= 33_554_432))
-    return `--chunk: got ${chunkBytes}, wanted 1 to 33554432 bytes`;
+    throw new UsageError(`--chunk: got ${chunkBytes}, wanted 1 to 33554432 bytes`);
   const made = parseLinks(links, { loss, rttMs, jitterMs });
-  if (!made) return `--links: got ${links}, wanted something like 6x896 or 1x1792+3x896`;
+  if (!made) throw new UsageError(`--links: got ${links}, wanted something like 6x896 or 1x1792+3x896`);
   return {
     title: `${links} KB/s, ${chunkBytes} bytes, jitter ${jitterMs} ms`,
     target: "none",
@@ -235,7 +222,7 @@ function cost({ modes, json }: Settings): number {
   const rows = measureCost(modes);
   const text = costText(rows);
   console.log(text);
-  if (json !== undefined) writeFileSync(json, JSON.stringify(rows, null, 1));
+  if (json !== undefined) writeFileSync(fileOf(json), JSON.stringify(rows, null, 1));
   return rows.every(({ stateBytes }) => stateBytes <= STATE_FLOOR_BYTES) ? 0 : 1;
 }
 
@@ -252,12 +239,8 @@ function groupsOf(
   }));
 }
 
-async function main(words: string[]): Promise<number> {
-  const settings = readSettings(words);
-  if (typeof settings === "string") {
-    console.error(`${settings}\n${USAGE}`);
-    return 2;
-  }
+async function main(): Promise<number> {
+  const settings = readSettings();
   if (settings.cost) return cost(settings);
   const codec = loadCodec(loadWasmCodec);
   const refused = settings.modes.filter(
@@ -275,7 +258,7 @@ async function main(words: string[]): Promise<number> {
   const sevenths = results.flatMap(({ sevenths: some }) => some ?? []);
   if (sevenths.length > 0) tables.push([SEVENTH_TITLE, tableOfSevenths(sevenths)]);
   for (const [title, table] of tables) console.log(`\n${title}\n${table}`);
-  if (settings.json !== undefined) writeFileSync(settings.json, JSON.stringify(measured, null, 1));
+  if (settings.json !== undefined) writeFileSync(fileOf(settings.json), JSON.stringify(measured, null, 1));
   console.log(
     `\nseeds ${settings.firstSeed} to ${settings.firstSeed + settings.seeds - 1}; codec ` +
       `${codec.engine}; ${((Date.now() - startedMs) / 1000).toFixed(0)} s`,
@@ -287,5 +270,5 @@ if (require.main === module) {
   if (isHelper) {
     const codec = loadCodec(loadWasmCodec);
     serve<Job, Result>((job) => work(job, codec));
-  } else void main(process.argv.slice(2)).then((status) => (process.exitCode = status));
+  } else runBench(USAGE, main);
 }

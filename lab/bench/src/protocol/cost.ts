@@ -21,6 +21,7 @@ import {
   type MutpMode,
 } from "@tributary/protocol";
 import { contentOf, Random, sourceOf } from "@tributary/lab-sim";
+import { median } from "../kit/figures";
 import { machineText } from "../kit/machine";
 import { table } from "../kit/table";
 
@@ -58,15 +59,14 @@ function costOf(mode: MutpMode, chunkBytes: number, verified: boolean): CostRow 
   contentOf(chunkBytes);
   const looked = new Exchange(mode, chunkBytes, verified, true).run();
   const rounds = Array.from({ length: ROUNDS }, () => new Exchange(mode, chunkBytes, verified).run());
-  const median = (of: (round: Exchange) => number) => rounds.map(of).sort((a, b) => a - b)[ROUNDS >> 1]!;
   const { packets } = rounds[0]!;
   return {
     mode,
     chunkBytes,
     verified,
     packets,
-    senderUsPerPacket: median((round) => round.senderUs / round.sent),
-    receiverUsPerPacket: median((round) => round.receiverUs / round.packets),
+    senderUsPerPacket: median(rounds.map((round) => round.senderUs / round.sent)),
+    receiverUsPerPacket: median(rounds.map((round) => round.receiverUs / round.packets)),
     stateBytes: looked.stateBytes,
   };
 }

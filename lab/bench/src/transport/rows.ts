@@ -1,7 +1,7 @@
 /** What the transport bench measures, as data, and its figures. Pure. */
-import { median } from "../kit/figures";
+import { groupBy, median } from "../kit/figures";
 import type { Host } from "../kit/machine";
-import type { Figure } from "../kit/verdict";
+import { atLeast, atMost, type Figure } from "../kit/verdict";
 
 export type Carrier = "webtransport" | "webrtc" | "udp" | "http-bbr" | "http-reno";
 export type Receiver = "chromium" | "firefox" | "node";
@@ -136,16 +136,8 @@ function shares(rows: readonly Row[]): Figure[] {
         rows.filter(({ bytes }) => bytes > 2e6),
         { set: "single", transport, receiver, loss, state: "warm" },
       );
-      return {
-        what:
-          `one proxy to ${receiver}, 896 KB/s, 40 ms, loss ${percent(loss)}, ${NAMES[transport]}: share of ` +
-          "the link",
-        got: row?.linkShare ?? NaN,
-        floor,
-        aim,
-        better: "more" as const,
-        unit: "",
-      };
+      const where = `one proxy to ${receiver}, 896 KB/s, 40 ms, loss ${percent(loss)}, ${NAMES[transport]}`;
+      return atLeast(`${where}: share of the link`, row?.linkShare ?? NaN, [floor, aim]);
     }),
   );
 }
@@ -158,24 +150,12 @@ function starts(rows: readonly Row[]): Figure[] {
     const [cold, warm] = [find(short, { transport, state: "cold" }), find(short, { transport, state: "warm" })];
     // Set-up is the wait for the first packet that a warm connection does not have.
     const setUpSec = ((cold?.firstPacketMs ?? NaN) - (warm?.firstPacketMs ?? NaN)) / 1000;
-    const [floor, aim] = transport === "webtransport" ? [4.5, 3.5] : [12, 8];
+    const coldOverWarm = ((cold?.completionSec ?? NaN) - setUpSec) / (warm?.completionSec ?? NaN);
+    const setUpRtts = (cold?.firstPacketMs ?? NaN) / (cold?.rttMs ?? NaN);
+    const limits = transport === "webtransport" ? [4.5, 3.5] : [12, 8];
     return [
-      {
-        what: `1.5 MB, cold over warm, set-up not counted, 40 ms, ${NAMES[transport]}`,
-        got: ((cold?.completionSec ?? NaN) - setUpSec) / (warm?.completionSec ?? NaN),
-        floor: 1.25,
-        aim: 1.05,
-        better: "less" as const,
-        unit: "",
-      },
-      {
-        what: `set-up to first packet, 40 ms, ${NAMES[transport]}`,
-        got: (cold?.firstPacketMs ?? NaN) / (cold?.rttMs ?? NaN),
-        floor,
-        aim,
-        better: "less" as const,
-        unit: " RTT",
-      },
+      atMost(`1.5 MB, cold over warm, set-up not counted, 40 ms, ${NAMES[transport]}`, coldOverWarm, [1.25, 1.05]),
+      atMost(`set-up to first packet, 40 ms, ${NAMES[transport]}`, setUpRtts, limits, { unit: " RTT" }),
     ];
   });
 }
@@ -189,14 +169,8 @@ function vain(rows: readonly Row[]): Figure[] {
       ] as const
     ).map(([loss, floor, aim]) => {
       const row = find(rows, { set: "six", transport, loss, state: "warm" });
-      return {
-        what: `received in vain, per proxy, six links, 50 ms, loss ${percent(loss)}, ${NAMES[transport]}`,
-        got: (row?.inVain ?? NaN) + (row?.duplicate ?? NaN),
-        floor,
-        aim,
-        better: "less" as const,
-        unit: " packets",
-      };
+      const what = `received in vain, per proxy, six links, 50 ms, loss ${percent(loss)}, ${NAMES[transport]}`;
+      return atMost(what, (row?.inVain ?? NaN) + (row?.duplicate ?? NaN), [floor, aim], { unit: " packets" });
     }),
   );
 }
@@ -209,14 +183,7 @@ function loops(loopback: readonly Loopback[]): Figure[] {
     ] as const
   ).map(([transport, floor, aim]) => {
     const got = median(loopback.filter((each) => each.transport === transport).map(({ mbPerSec }) => mbPerSec));
-    return {
-      what: `loopback to Chromium, 1,100 B, ${NAMES[transport]}`,
-      got,
-      floor,
-      aim,
-      better: "more" as const,
-      unit: " MB/s",
-    };
+    return atLeast(`loopback to Chromium, 1,100 B, ${NAMES[transport]}`, got, [floor, aim], { unit: " MB/s" });
   });
 }
 
@@ -226,32 +193,19 @@ export const secPerGbOf = ({ cpuSec, bytes }: Cost): number => cpuSec / (bytes /
 function costOf(costs: readonly Cost[]): Figure[] {
   const secPerGb = (sender: Cost["sender"]): number =>
     median(costs.filter((each) => each.sender === sender).map(secPerGbOf));
-  return [
-    {
-      what: "processor time a GB sent over WebTransport, of nginx's over HTTP/2 and TLS",
-      got: secPerGb("webtransport") / secPerGb("nginx"),
-      floor: 8,
-      aim: 4,
-      better: "less",
-      unit: " times",
-    },
-  ];
+  const what = "processor time a GB sent over WebTransport, of nginx's over HTTP/2 and TLS";
+  return [atMost(what, secPerGb("webtransport") / secPerGb("nginx"), [8, 4], { unit: " times" })];
 }
 
 /** Rate of a flow of ours over that of one of theirs. */
 export const ratioOf = ({ ourBytesPerSec, theirBytesPerSec }: Sharing): number => ourBytesPerSec / theirBytesPerSec;
 
 /** Runs of the same flows through the same queue together, in the order they were first seen. */
-export function crowdsOf(sharing: readonly Sharing[]): [Sharing, ...Sharing[]][] {
-  const crowds = new Map<string, [Sharing, ...Sharing[]]>();
-  for (const run of sharing) {
-    const key = JSON.stringify([run.transport, run.ourFlows, run.theirFlows, run.rivals, run.queueProducts]);
-    const crowd = crowds.get(key);
-    if (crowd) crowd.push(run);
-    else crowds.set(key, [run]);
-  }
-  return [...crowds.values()];
-}
+export const crowdsOf = (sharing: readonly Sharing[]): [Sharing, ...Sharing[]][] => [
+  ...groupBy(sharing, ({ transport, ourFlows, theirFlows, rivals, queueProducts }) =>
+    JSON.stringify([transport, ourFlows, theirFlows, rivals, queueProducts]),
+  ).values(),
+];
 
 /** For an even number of runs, the lower of the middle two. */
 export function medianRunOf(runs: readonly [Sharing, ...Sharing[]]): Sharing {
@@ -283,35 +237,10 @@ function neighbours(sharing: readonly Sharing[]): Figure[] {
 }
 
 function alone(reactions: readonly Reaction[]): Figure[] {
-  return reactions.flatMap((each) => {
-    const figures: Figure[] = [
-      {
-        what: `alone, ${each.what}: queue added at most`,
-        got: each.queueMost,
-        floor: 1.5,
-        aim: 1.5,
-        better: "less",
-        unit: " BDP",
-      },
-    ];
-    if (each.backOffRounds !== null)
-      figures.push({
-        what: `alone, ${each.what}: backs off within`,
-        got: each.backOffRounds,
-        floor: 3,
-        aim: 3,
-        better: "less",
-        unit: " RTT",
-      });
-    else
-      figures.push({
-        what: `alone, ${each.what}: share of what the link delivers`,
-        got: each.share,
-        floor: 0.83,
-        aim: 0.9,
-        better: "more",
-        unit: "",
-      });
-    return figures;
-  });
+  return reactions.flatMap(({ what, queueMost, backOffRounds, share }) => [
+    atMost(`alone, ${what}: queue added at most`, queueMost, [1.5, 1.5], { unit: " BDP" }),
+    backOffRounds === null
+      ? atLeast(`alone, ${what}: share of what the link delivers`, share, [0.83, 0.9])
+      : atMost(`alone, ${what}: backs off within`, backOffRounds, [3, 3], { unit: " RTT" }),
+  ]);
 }

@@ -8,11 +8,12 @@ import path from "node:path";
 import { drawTo } from "@tributary/lab-sim";
 import { repoRoot } from "@tributary/lab-stack";
 import { countOf, fileOf, FLAG, INTERRUPTED, optionsOf, runBench, TEXT, watchInterrupt } from "../kit/command";
+import { groupBy } from "../kit/figures";
 import { appendSamples, readSamples } from "../kit/samples";
 import { newSitting, sittingsText, type Sitting } from "../kit/sitting";
 import { figureTable } from "../kit/verdict";
 import { videoBoxes } from "./boxes";
-import type { VideoBox, VideoLinks } from "./boxes";
+import type { VideoBox } from "./boxes";
 import { specificationOf } from "./picture";
 import { startStage } from "./play";
 import type { Play } from "./play";
@@ -101,11 +102,7 @@ async function playUpTo(
   }
 }
 
-function setsOf(boxes: readonly VideoBox[]): VideoBox[][] {
-  const sets = new Map<VideoLinks, VideoBox[]>();
-  for (const box of boxes) sets.set(box.links, [...(sets.get(box.links) ?? []), box]);
-  return [...sets.values()];
-}
+const setsOf = (boxes: readonly VideoBox[]): VideoBox[][] => [...groupBy(boxes, ({ links }) => links).values()];
 
 const leftSec = (boxes: readonly VideoBox[], plays: readonly Play[]): number =>
   boxes.reduce((sum, box) => sum + Math.max(0, box.plays - doneOf(plays, box)) * box.expectedSec, 0);

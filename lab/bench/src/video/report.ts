@@ -1,6 +1,7 @@
 /** What a person reads: figures to reach, coding beside its rivals, a row a box, and where coding lost. Pure. */
+import { groupBy } from "../kit/figures";
 import { percent, quartilesText, table } from "../kit/table";
-import type { Figure } from "../kit/verdict";
+import { atMost, type Figure } from "../kit/verdict";
 import { START_UP_LINKS, STALL_LINKS } from "./boxes";
 import type { Play } from "./play";
 import type { VideoRow } from "./rows";
@@ -19,28 +20,14 @@ export function figuresOf(rows: readonly VideoRow[]): Figure[] {
     .filter((row) => isCoded(row) && row.transport === "auto")
     .flatMap((coded): Figure[] => {
       const direct = rivalsOf(rows, coded).find(({ mode }) => mode === "direct");
-      const common = { unit: "", better: "less" } as const;
-      if (coded.links === START_UP_LINKS && direct)
-        return [
-          {
-            ...common,
-            what: `start-up of hls.js, coded over direct on one link (${coded.links})`,
-            got: coded.startUpSec.median / direct.startUpSec.median,
-            floor: 0.6,
-            aim: 0.4,
-            note: noteOf([coded, direct], coded.startLimited || direct.startLimited),
-          },
-        ];
+      if (coded.links === START_UP_LINKS && direct) {
+        const what = `start-up of hls.js, coded over direct on one link (${coded.links})`;
+        const note = noteOf([coded, direct], coded.startLimited || direct.startLimited);
+        return [atMost(what, coded.startUpSec.median / direct.startUpSec.median, [0.6, 0.4], { note })];
+      }
       if (coded.links !== STALL_LINKS) return [];
-      return [
-        {
-          ...common,
-          what: `stalls of coded, the most in one play of ${coded.seconds} s (${coded.links})`,
-          got: coded.stallsMax,
-          floor: 0,
-          note: noteOf([coded], coded.hostLimited),
-        },
-      ];
+      const what = `stalls of coded, the most in one play of ${coded.seconds} s (${coded.links})`;
+      return [atMost(what, coded.stallsMax, [0], { note: noteOf([coded], coded.hostLimited) })];
     });
 }
 
@@ -153,10 +140,9 @@ export function lossesOf(rows: readonly VideoRow[]): string {
 
 /** What went wrong in plays, and how often. */
 export function problemsOf(plays: readonly Play[]): string {
-  const counts = new Map<string, number>();
-  for (const { box, problems } of plays)
-    for (const problem of problems) counts.set(`${box}: ${problem}`, (counts.get(`${box}: ${problem}`) ?? 0) + 1);
-  return counts.size > 0
-    ? [...counts].map(([what, count]) => `- ${what}${count > 1 ? ` (${count} plays)` : ""}`).join("\n")
-    : "None.";
+  const all = plays.flatMap(({ box, problems }) => problems.map((problem) => `${box}: ${problem}`));
+  const lines = [...groupBy(all, (what) => what)].map(
+    ([what, { length }]) => `- ${what}${length > 1 ? ` (${length} plays)` : ""}`,
+  );
+  return lines.length > 0 ? lines.join("\n") : "None.";
 }
