@@ -9,9 +9,10 @@ export type Runtime = "native" | "node-wasm" | "chromium-wasm";
 export type RunnerName = "native" | "rust" | "node" | "chromium" | "addon";
 
 /**
- * What a runner is asked for; those that are no plain `Op` say what differs. `encode-packed`: sources back to back, where other cases have rows on 64-byte boundaries. `encode-flow`: results into
- * 4 MB of buffers in turns, as many as are in flight through the addon, where other cases write into one.
- * `decode-last`: what is left to do when the last packet arrives. `repair-arrival`: what was done before that, in all.
+ * What a runner is asked for. Some differ from a plain `Op`. `encode-packed`: sources lie back to back, where other
+ * cases have rows on 64-byte boundaries. `encode-flow`: results go into 4 MB of buffers in turns, as many as are in
+ * flight through the addon, where other cases write into one. `decode-last`: the work that is left when the last packet
+ * arrives. `repair-arrival`: all the work before that.
  */
 export type Request = Op | "encode-packed" | "encode-flow" | "decode-last" | "repair-arrival";
 
