@@ -1,6 +1,6 @@
 /**
  * The campaign as pictures: grouped boxplots like the paper's (box: IQR, line: median, whiskers to 1.5 IQR, circles:
- * outliers, number: n), and curves over loss. Makes Vega-Lite specifications.
+ * outliers, number: n). Makes Vega-Lite specifications.
  */
 import { arrivalPanels } from "@tributary/lab-sim";
 import { colourBy, inOrder } from "../kit/picture";
@@ -17,13 +17,10 @@ export interface Picture {
 /** One download, with what the pictures sort by. */
 interface Point {
   setup: string;
-  rates: string;
   order: number;
   who: string;
   session: string;
-  lossPercent: number;
   goodput: number;
-  share: number;
   normalized: number;
 }
 
@@ -52,18 +49,13 @@ function pointsOf(boxes: readonly Box[], samples: readonly Sample[], figure: str
   return samples.flatMap((sample): Point[] => {
     const box = byId.get(sample.box);
     if (!box || !sample.ok || !isDrawn(box, figure)) return [];
-    const goodput = goodputOf(sample);
-    const rates = box.links.id.split(",")[0]!;
     return [
       {
         setup: setupOf(box, figure),
-        rates,
         order: orderOf(box),
         who: whoOf(box),
         session: sample.session,
-        lossPercent: box.links.lossPercent,
-        goodput: goodput / 1000,
-        share: goodput / sample.linkBytesPerSec,
+        goodput: goodputOf(sample) / 1000,
         normalized: sample.netBytes / sample.grossBytes,
       },
     ];
@@ -109,7 +101,7 @@ const whosOf = (points: readonly Point[]): string[] => inOrder(points.map(({ who
 /** Vega-Lite's boxplot has the paper's whiskers: the last value within 1.5 IQR of the box. */
 function boxplot(
   points: readonly Point[],
-  field: "goodput" | "share" | "normalized",
+  field: "goodput" | "normalized",
   title: string,
   all: readonly Point[],
 ): object {
@@ -151,34 +143,6 @@ function boxplot(
         transform: [counts],
         mark: { type: "text", dy: 9, fontSize: 8, color: "#666" },
         encoding: { x, xOffset: offset, y: { ...y, field: low }, text: { field: "n" } },
-      },
-    ],
-  };
-}
-
-function overLoss(points: readonly Point[], field: "share" | "normalized", title: string): object {
-  const whos = whosOf(points);
-  const color = colourBy("who", whos, LEGEND);
-  const x = {
-    field: "lossPercent",
-    type: "quantitative",
-    axis: {
-      title: "loss of each link, %",
-      values: [...new Set(points.map(({ lossPercent }) => lossPercent))],
-      format: "~g",
-    },
-  };
-  return {
-    ...PANEL,
-    data: { values: points },
-    layer: [
-      {
-        mark: { type: "line", strokeWidth: 2 },
-        encoding: { x, y: { field, type: "quantitative", aggregate: "median", axis: { title } }, color },
-      },
-      {
-        mark: { type: "point", filled: true, size: 40 },
-        encoding: { x, y: { field, type: "quantitative", aggregate: "median" }, color },
       },
     ],
   };
@@ -279,38 +243,5 @@ export function picturesOf(boxes: readonly Box[], samples: readonly Sample[], su
         specification: { title, subtitle: [subtitle, ...NOTES], vconcat: panels, spacing: 26 },
       });
   }
-  const without = boxes.filter(({ figures: sets }) => !sets.includes("15"));
-  const lossy = [...pointsOf(boxes, samples, "15"), ...pointsOf(without, samples, "11")].filter(
-    ({ session }) => session === "warm",
-  );
-  const curves = [...new Set(lossy.filter(({ lossPercent }) => lossPercent > 0).map(({ rates }) => rates))].flatMap(
-    (rates) => {
-      const overRates = lossy.filter((point) => point.rates === rates);
-      const own = overRates.filter(({ who }) => overRates.some((point) => point.who === who && point.lossPercent > 0));
-      const normalized = {
-        ...overLoss(own, "normalized", "goodput / throughput"),
-        title: `Normalized goodput, ${rates}, warm sessions`,
-      };
-      return [
-        {
-          hconcat: [
-            { ...overLoss(own, "share", "link share"), title: `Link share, ${rates}, warm sessions` },
-            normalized,
-          ],
-          spacing: 26,
-        },
-      ];
-    },
-  );
-  if (curves.length > 0)
-    pictures.push({
-      name: "campaign-loss",
-      specification: {
-        title: "What loss costs",
-        subtitle: [subtitle, "medians; link share: goodput over the sum of the links' rates in wire bytes"],
-        vconcat: curves,
-        spacing: 26,
-      },
-    });
   return pictures;
 }

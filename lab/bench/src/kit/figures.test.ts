@@ -1,4 +1,4 @@
-import { median, quantile, rankedQuantile } from "./figures";
+import { groupBy, median, quantile, rankedQuantile } from "./figures";
 
 test.each([
   [[4, 1, 3, 2], 0.25, 1.75],
@@ -17,4 +17,11 @@ test("figures: no values have no median", () => {
 
 test("figures: the ranked quantile is one of the values", () => {
   expect([0, 0.5, 0.51, 1].map((share) => rankedQuantile([4, 1, 3, 2], share))).toEqual([1, 2, 3, 4]);
+});
+
+test("figures: groups keep the order of the items", () => {
+  expect([...groupBy([5, 2, 7, 4], (value) => value % 2)]).toEqual([
+    [1, [5, 7]],
+    [0, [2, 4]],
+  ]);
 });
