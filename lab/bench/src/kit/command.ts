@@ -46,7 +46,8 @@ export function watchInterrupt(message: string): () => boolean {
 /** Runs a bench. Its status is 1 when it throws, 2 for a wrong option. */
 export function runBench(usage: string, main: () => Promise<number>): void {
   void main().then(
-    (status) => process.exit(status),
+    // A pipe may not have taken all of the report yet.
+    (status) => process.stdout.write("", () => process.exit(status)),
     (error: unknown) => {
       if (error instanceof UsageError) console.error(`${error.message}\nusage: ${usage}`);
       else console.error(error);
