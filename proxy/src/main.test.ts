@@ -57,20 +57,25 @@ afterAll(() => {
   origin.close();
 });
 
-interface Run {
+interface StartedProcess {
   child: ChildProcess;
   out: string;
   err: string;
   ended: Promise<number | null>;
 }
 
-function run(script: string, args: string[], env: Record<string, string> = {}): Run {
+function run(script: string, args: string[], env: Record<string, string> = {}): StartedProcess {
   const child = spawn(process.execPath, [script, ...args], {
     env: { PATH: process.env["PATH"], ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   children.push(child);
-  const started: Run = { child, out: "", err: "", ended: new Promise((resolve) => child.once("close", resolve)) };
+  const started: StartedProcess = {
+    child,
+    out: "",
+    err: "",
+    ended: new Promise((resolve) => child.once("close", resolve)),
+  };
   child.stdout!.on("data", (text) => (started.out += text));
   child.stderr!.on("data", (text) => (started.err += text));
   return started;

@@ -57,8 +57,8 @@ export function measureCost(wanted: readonly string[]): CostRow[] {
 
 function costOf(mode: MutpMode, chunkBytes: number, verified: boolean): CostRow {
   contentOf(chunkBytes);
-  const looked = new Exchange(mode, chunkBytes, verified, true).run();
-  const rounds = Array.from({ length: ROUNDS }, () => new Exchange(mode, chunkBytes, verified).run());
+  const looked = new MeasuredChunk(mode, chunkBytes, verified, true).run();
+  const rounds = Array.from({ length: ROUNDS }, () => new MeasuredChunk(mode, chunkBytes, verified).run());
   const { packets } = rounds[0]!;
   return {
     mode,
@@ -92,7 +92,7 @@ interface Flying {
   message: Uint8Array;
 }
 
-class Exchange {
+class MeasuredChunk {
   senderUs = 0;
   receiverUs = 0;
   sent = 0;

@@ -11,7 +11,7 @@ import type { Plan } from "./downloads";
 import { measureLoopback } from "./loopback";
 import { reportOf } from "./report";
 import { SHARING_SEC } from "./rows";
-import type { Carrier, Results } from "./rows";
+import type { Contender, Results } from "./rows";
 import { measureAlone, measureSharing } from "./sharing";
 import type { Crowd } from "./sharing";
 
@@ -22,8 +22,8 @@ const USAGE = `npm run bench -- transport [--quick] [--json FILE] [--row TEXT]
                six-node, loopback, cost, sharing-bbr, sharing-cubic, webrtc-beside-bbr, webrtc-beside-cubic,
                sharing-many, reactions`;
 
-const ALL: readonly Carrier[] = ["webtransport", "webrtc", "udp", "http-bbr", "http-reno"];
-const BROWSERS: readonly Carrier[] = ["webtransport", "webrtc", "http-bbr", "http-reno"];
+const ALL: readonly Contender[] = ["webtransport", "webrtc", "udp", "http-bbr", "http-reno"];
+const BROWSERS: readonly Contender[] = ["webtransport", "webrtc", "http-bbr", "http-reno"];
 
 /** Three flows of ours beside three of TCP. */
 const CROWDS: readonly Crowd[] = [

@@ -10,24 +10,24 @@ import type { Answer, Order } from "./driver";
 import { startDriver } from "../kit/driver";
 import { watchHost, type Host } from "../kit/machine";
 import { median } from "../kit/figures";
-import type { Carrier, Receiver, Row } from "./rows";
+import type { Contender, Receiver, Row } from "./rows";
 
 const DRIVER = path.resolve(__dirname, "../../dist/transport/driver.js");
 const RATE_BYTES_PER_SEC = 896_000;
-const HTTP: readonly Carrier[] = ["http-bbr", "http-reno"];
+const HTTP: readonly Contender[] = ["http-bbr", "http-reno"];
 const BETWEEN_MS = 150;
 
 export interface Plan {
   set: "single" | "six";
   receiver: Receiver;
-  transports: readonly Carrier[];
+  transports: readonly Contender[];
   losses: readonly number[];
   bytes: number;
   states: readonly ("cold" | "warm")[];
   runs: number;
 }
 
-type Fetcher = (transport: Carrier, state: "cold" | "warm") => Promise<Answer>;
+type Fetcher = (transport: Contender, state: "cold" | "warm") => Promise<Answer>;
 
 /** The proxies of `single` differ only in the congestion control of their TCP. */
 function scenarioOf({ set }: Plan): Parameters<typeof startLinks>[0] {
@@ -102,7 +102,7 @@ async function turns(plan: Plan, loss: number, fetcher: Fetcher, print: (line: s
 }
 
 /** Why a download does not count: it failed, was not whole, or went over another transport. */
-function problemOf({ problem, bytes, ms, record }: Answer, plan: Plan, transport: Carrier): string | undefined {
+function problemOf({ problem, bytes, ms, record }: Answer, plan: Plan, transport: Contender): string | undefined {
   if (problem) return problem;
   if (bytes !== plan.bytes) return `got ${bytes} bytes, expected ${plan.bytes}`;
   const rate = (plan.set === "six" ? 6 : 1) * RATE_BYTES_PER_SEC;
@@ -144,7 +144,7 @@ function rowOf(
   };
 }
 
-function urlsOf(links: Links, bytes: number): { origin: string; proxied: (transport: Carrier) => string } {
+function urlsOf(links: Links, bytes: number): { origin: string; proxied: (transport: Contender) => string } {
   const origin = `${links.env["ORIGIN_URL"]!}/__size/${bytes}.mp4`;
   const [first, second] = links.env["PROXY_URLS"]!.split(",");
   return {
@@ -181,13 +181,13 @@ function browserFetcher(
   const driver = startDriver<Order, Answer>(links, DRIVER);
   const urls = urlsOf(links, plan.bytes);
   const [origin, connections] = [links.env["ORIGIN_URL"]!, plan.set === "six" ? 6 : 1];
-  const fetcher: Fetcher = async (carrier) => {
+  const fetcher: Fetcher = async (contender) => {
     const sinceMs = Date.now();
-    if (HTTP.includes(carrier))
+    if (HTTP.includes(contender))
       return driver.ask({
         kind: "browse",
         browser,
-        url: urls.proxied(carrier),
+        url: urls.proxied(contender),
         origin,
         transport: undefined,
         connections,
@@ -197,7 +197,7 @@ function browserFetcher(
       browser,
       url: urls.origin,
       origin,
-      transport: carrier as "webtransport" | "webrtc",
+      transport: contender as "webtransport" | "webrtc",
       connections,
     });
     if (seen.problem !== undefined) return seen;

@@ -3,14 +3,14 @@ import { groupBy, median } from "../kit/figures";
 import type { Host } from "../kit/machine";
 import { atLeast, atMost, type Figure } from "../kit/verdict";
 
-export type Carrier = "webtransport" | "webrtc" | "udp" | "http-bbr" | "http-reno";
+export type Contender = "webtransport" | "webrtc" | "udp" | "http-bbr" | "http-reno";
 export type Receiver = "chromium" | "firefox" | "node";
 
 /** Medians over `runs` downloads. */
 export interface Row {
   /** One proxy, or six with equal links. */
   set: "single" | "six";
-  transport: Carrier;
+  transport: Contender;
   receiver: Receiver;
   /** Rate of one proxy's link, in whole IP packets. */
   rateBytesPerSec: number;
@@ -109,7 +109,7 @@ export function figuresOf({ rows, sharing, reactions, loopback, costs }: Results
   ];
 }
 
-const SHARES: readonly [Carrier, number, number, number][] = [
+const SHARES: readonly [Contender, number, number, number][] = [
   ["webtransport", 0, 0.9, 0.95],
   ["webtransport", 0.01, 0.88, 0.93],
   ["webtransport", 0.03, 0.83, 0.9],
@@ -117,7 +117,7 @@ const SHARES: readonly [Carrier, number, number, number][] = [
   ["webrtc", 0.01, 0.6, 0.8],
   ["webrtc", 0.03, 0.35, 0.65],
 ];
-const NAMES: Record<Carrier, string> = {
+const NAMES: Record<Contender, string> = {
   webtransport: "WebTransport",
   webrtc: "WebRTC",
   udp: "UDP",
