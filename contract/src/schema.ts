@@ -380,13 +380,49 @@ export const SiteRules = z
   .strict();
 export type SiteRules = z.infer<typeof SiteRules>;
 
+/** Why Origo refuses a request. The kind is for programs, the message for people. */
+export const API_ERROR_KINDS = [
+  "adminRequired",
+  "badField",
+  "badJson",
+  "badRequest",
+  "bodyTooLarge",
+  "busy",
+  "closing",
+  "csrfTokenWrong",
+  "diskFull",
+  "experimentsOverlap",
+  "helloMissing",
+  "lastAdmin",
+  "loginRequired",
+  "methodNotAllowed",
+  "nameTaken",
+  "notFound",
+  "secretMissing",
+  "setupRefused",
+  "tooManyAttempts",
+  "tooManyExperiments",
+  "tooManyProxies",
+  "tooManyViews",
+  "unavailable",
+  "unknownId",
+  "unknownNamespace",
+  "unknownSetting",
+  "unsupportedMediaType",
+  "versionConflict",
+  "wrongLogin",
+  "wrongSecret",
+  "wrongState",
+] as const;
+export type ApiErrorKind = (typeof API_ERROR_KINDS)[number];
+
 /**
  * What is wrong with a request. `field` is the path to the fault, e.g. `records[0].url`. `got` and `limit` are there if
  * the fault is a number.
  */
 export const ApiError = z
   .object({
-    kind: z.string(),
+    kind: z.enum(API_ERROR_KINDS),
     message: z.string(),
     field: z.string().optional(),
     got: z.number().optional(),

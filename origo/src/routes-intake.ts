@@ -65,7 +65,7 @@ export const intakeEndpoints = ({ store, nowMs, onIntake }: IntakeOptions): Endp
 /** Turns an error into a 503 when the same data may be stored later. */
 export function busy(error: Error): never {
   if (!(error instanceof IntakeFull || error instanceof DiskFull)) throw error;
-  const [kind, seconds] = error instanceof DiskFull ? ["diskFull", "30"] : ["busy", "1"];
+  const [kind, seconds] = error instanceof DiskFull ? (["diskFull", "30"] as const) : (["busy", "1"] as const);
   throw new Refusal(
     503,
     { kind, message: error.message, got: error.got, limit: error.limit },

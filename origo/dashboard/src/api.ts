@@ -4,10 +4,13 @@
  */
 import type { ApiError } from "@tributary/contract/schema";
 
+/** Origo's own error, or what the page says when there is none: no answer, or an answer without an error in it. */
+type PageError = ApiError | { kind: "unreachable" | "unknown"; message: string; field?: undefined };
+
 export class Fault extends Error {
   constructor(
     readonly status: number,
-    readonly error: ApiError,
+    readonly error: PageError,
   ) {
     super(error.message);
   }
