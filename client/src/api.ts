@@ -1,5 +1,5 @@
 /** The public types of the library: the options of a download and its results. This file has no code but constants. */
-import type { ByteRange, Mode, ResponseHead, TransportName } from "@tributary/contract";
+import { TRANSPORTS, type ByteRange, type Mode, type ResponseHead } from "@tributary/contract";
 import type { DownloadRecord, ListedProxy } from "@tributary/contract/schema";
 
 export { MODES, type Mode } from "@tributary/contract";
@@ -9,9 +9,9 @@ export type Source = "extension" | "cli" | "library";
 /** A proxy as Origo lists it, with its HTTP endpoint and its other addresses. */
 export type ProxyInfo = ListedProxy;
 
-export const TRANSPORTS = ["auto", "webtransport", "webrtc", "udp"] as const;
+export const TRANSPORT_OPTIONS = ["auto", ...TRANSPORTS] as const;
 /** The transport of the datagrams. `auto` lets the client choose. Any other value is the only one that is tried. */
-export type TransportOption = "auto" | TransportName;
+export type TransportOption = (typeof TRANSPORT_OPTIONS)[number];
 
 export interface GetOptions {
   /** Default `coded`. */

@@ -2,7 +2,7 @@
 import { parseArgs } from "node:util";
 import type { ByteRange } from "@tributary/contract";
 import type { GetOptions, Mode } from "./api";
-import { MODES, TRANSPORTS, type TransportOption } from "./api";
+import { MODES, TRANSPORT_OPTIONS, type TransportOption } from "./api";
 import { CONNECTIONS_DEFAULT, CONNECTIONS_MAX } from "./settings";
 
 export const ORIGO_URL_DEFAULT = "http://127.0.0.1:7600";
@@ -31,7 +31,7 @@ get fetches URL through several proxies at once and writes its bytes to standard
   --range A-B           bytes A to B, both included
   --mode MODE           ${MODES.join(", ")} (default coded)
   --connections N       proxies to use at once, 1..${CONNECTIONS_MAX} (default ${CONNECTIONS_DEFAULT})
-  --transport NAME      ${TRANSPORTS.join(", ")} (default auto; udp only if a proxy offers it)
+  --transport NAME      ${TRANSPORT_OPTIONS.join(", ")} (default auto; udp only if a proxy offers it)
   --origo URL           where Origo is (default ${ORIGO_URL_DEFAULT})
   --output FILE         write the bytes to FILE
   --json                print one JSON object about the download, and no bytes

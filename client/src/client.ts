@@ -6,7 +6,7 @@ import type { Rejection, RejectionKind } from "@tributary/contract";
 import type { DownloadRecord, TransportName } from "@tributary/contract/schema";
 import type { KnownPath } from "@tributary/protocol";
 import {
-  TRANSPORTS,
+  TRANSPORT_OPTIONS,
   type Download,
   type GetOptions,
   type LiveStats,
@@ -375,7 +375,7 @@ function withPatience(settings: Settings, patienceMs = Infinity): Settings {
 }
 
 function parseTransport(option: TransportOption = "auto"): TransportOption {
-  if (!TRANSPORTS.includes(option)) throw new RequestError("transport", option, TRANSPORTS.join(", "));
+  if (!TRANSPORT_OPTIONS.includes(option)) throw new RequestError("transport", option, TRANSPORT_OPTIONS.join(", "));
   return option;
 }
 

@@ -1,7 +1,7 @@
 /** ProxyClientLib: the parts that are the same in every environment. `./node` and `./browser` make clients. */
 export {
   MODES,
-  TRANSPORTS,
+  TRANSPORT_OPTIONS,
   type TransportOption,
   type Download,
   type GetOptions,

@@ -1,4 +1,5 @@
 /** The page docs/spec/records.md, from the table of record fields. `node contract/write-docs.mjs` writes it. */
+import { markdownTable } from "./markdown";
 import { recordFields, type RecordField } from "./record-fields";
 
 const INTRODUCTION = `# What is known of a download
@@ -37,11 +38,6 @@ function fromOf({ record, path, summed, computed }: RecordField): string {
   return computed ? "Origo" : "";
 }
 
-function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
-  return [line(columns), line(columns.map(() => "---")), ...rows.map(line)].join("\n");
-}
-
 const basicRow = ([name, field]: Row): string[] => [
   `\`${name}\``,
   field.type,
@@ -66,10 +62,10 @@ export function recordsPage(): string {
     INTRODUCTION,
     "## Basic\n\nThe column *from* says whether a record must have the field, has it within an object, " +
       "or whether Origo fills it.",
-    table(["name", "type", "unit", "limits", "from", "what"], basic.map(basicRow)),
+    markdownTable(["name", "type", "unit", "limits", "from", "what"], basic.map(basicRow)),
     EXPERIMENTS,
     "## Derived\n\nOrigo computes these from the columns above, whatever the client says.",
-    table(["name", "unit", "what", "SQL"], derived.map(derivedRow)),
+    markdownTable(["name", "unit", "what", "SQL"], derived.map(derivedRow)),
     TRACE,
   ];
   return `${sections.join("\n\n")}\n`;

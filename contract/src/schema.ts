@@ -12,7 +12,7 @@ import { MODES, rejectionOf, TRANSPORTS, type RejectionKind } from "./index";
 export { SCHEMA_LIMITS };
 
 /** The latest instant that a JavaScript Date can hold. */
-const EPOCH_MS_MAX = 8.64e15;
+export const EPOCH_MS_MAX = 8.64e15;
 
 const finite = z.number().finite().nonnegative().max(Number.MAX_SAFE_INTEGER);
 const count = finite.int();

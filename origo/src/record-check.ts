@@ -5,7 +5,7 @@
  */
 import { REJECTION_KINDS } from "@tributary/contract";
 import { recordFields, type RecordField } from "@tributary/contract/record-fields";
-import { SCHEMA_LIMITS, TransportName } from "@tributary/contract/schema";
+import { EPOCH_MS_MAX, SCHEMA_LIMITS, TransportName } from "@tributary/contract/schema";
 
 type Check = (value: unknown) => boolean;
 
@@ -15,7 +15,6 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const SHA256 = /^[0-9a-f]{64}$/;
 /** Origin and path; user names, query strings and fragments do not match. */
 const URL_PARTS = /^(https?:\/\/[a-z0-9.:-]+)(?:\/[\w.~%!$&'()*+,;=:@/-]*)?$/;
-const EPOCH_MS_MAX = 8.64e15;
 const ORIGINS_MAX = 1000;
 const TRANSPORTS = new Set<unknown>(TransportName.options);
 

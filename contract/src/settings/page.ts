@@ -1,4 +1,5 @@
 /** Page: the table of settings as Markdown, for docs/spec/settings.md. */
+import { markdownTable } from "../markdown";
 import { CLIENT_SETTINGS, ORIGO_SETTINGS, PROXY_SETTINGS } from "../settings";
 import { textOf } from "./check";
 import type { ClientSettingRow, ProxySettingRow, SettingRow } from "./row";
@@ -25,16 +26,8 @@ const PARTS: readonly [title: string, about: string, rows: Readonly<Record<strin
 /** The whole page. */
 export function settingsPage(): string {
   const parts = PARTS.map(([title, about, rows]) => {
-    const lines = Object.entries(rows).map(([key, row]) => lineOf(key, row));
-    return [
-      `## ${title}`,
-      "",
-      about,
-      "",
-      "| setting | default | allowed | meaning |",
-      "| --- | --- | --- | --- |",
-      ...lines,
-    ];
+    const cells = Object.entries(rows).map(([key, row]) => cellsOf(key, row));
+    return [`## ${title}`, "", about, "", markdownTable(["setting", "default", "allowed", "meaning"], cells)];
   });
   return [
     "# Settings",
@@ -48,10 +41,10 @@ export function settingsPage(): string {
     .replace(/\n+$/, "\n");
 }
 
-function lineOf(key: string, row: Row): string {
+function cellsOf(key: string, row: Row): string[] {
   const mark = "perDownload" in row ? " *" : "";
   const help = [row.help, ...notes(row)].join(" ");
-  return `| \`${key}\`${mark} | ${shown(row.default, row)} | ${allowed(row)} | ${help} |`;
+  return [`\`${key}\`${mark}`, shown(row.default, row), allowed(row), help];
 }
 
 const shown = (value: number | boolean | string, row: Row): string =>
