@@ -4,6 +4,7 @@
  */
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { endWithNpm } from "./lifetime.mjs";
 import { checkNodeVersion, root, runMain, setUp } from "./setup.mjs";
 
 const HELP = `npm start -- [options]: runs Origo, proxies and a sample site with a video on this machine until Ctrl-C
@@ -77,6 +78,7 @@ async function main() {
     console.log(HELP);
     return 0;
   }
+  endWithNpm();
   await setUp({ browser: options.browser || options.once });
   const { start } = await import(pathToFileURL(path.join(root, "lab/stack/dist/start.js")).href);
   return start(options);

@@ -1,6 +1,8 @@
 /** `npm start`: what it prints, its options, and how it ends. */
+import { spawn } from "node:child_process";
 import { readFileSync, readdirSync } from "node:fs";
-import { startScript, stopScripts } from "./support";
+import { repoRoot } from "@tributary/lab-stack";
+import { eventually, startScript, stopScripts } from "./support";
 
 afterEach(stopScripts);
 
@@ -78,3 +80,82 @@ test.each(["SIGINT", "SIGTERM"] as const)(
     expect(children.filter(alive)).toEqual([]);
   },
 );
+
+/** Starts `npm start` in its own session, as a service manager does: without a terminal, stdin is /dev/null. */
+async function npmStart(): Promise<{ npm: number; starter: number; all: number[] }> {
+  const npm = spawn("npm", ["start", "--", "--proxies", "1"], {
+    cwd: repoRoot,
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  let text = "";
+  for (const stream of [npm.stdout, npm.stderr]) stream.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  await eventually(
+    () => text,
+    (seen) => /^running; Ctrl-C/m.test(seen),
+    120,
+  );
+  const pid = npm.pid ?? 0;
+  const all = descendantsOf(pid);
+  const starter = all.find((each) => commandOf(each).includes("infra/start.mjs") && !isShell(each)) ?? 0;
+  // npm, maybe a shell, the starter, Origo, the sample site and a proxy.
+  expect(all.length).toBeGreaterThanOrEqual(4);
+  return { npm: pid, starter, all: [pid, ...all] };
+}
+
+const descendantsOf = (pid: number): number[] => childrenOf(pid).flatMap((child) => [child, ...descendantsOf(child)]);
+const commandOf = (pid: number): string => readFileSync(`/proc/${pid}/cmdline`, "utf8");
+const isShell = (pid: number): boolean => /sh$/.test(readFileSync(`/proc/${pid}/comm`, "utf8").trim());
+
+describe("npm start leaves nothing behind", () => {
+  test.each([
+    ["npm", "SIGTERM"],
+    ["npm", "SIGHUP"],
+    ["npm", "SIGKILL"],
+    ["starter", "SIGTERM"],
+    ["starter", "SIGHUP"],
+    ["starter", "SIGKILL"],
+  ] as const)("when %s gets %s", async (who, signal) => {
+    const started = await npmStart();
+    try {
+      process.kill(started[who], signal);
+      expect(
+        await eventually(
+          () => started.all.filter(alive),
+          (left) => left.length === 0,
+          20,
+        ),
+      ).toEqual([]);
+    } finally {
+      for (const pid of started.all.filter(alive)) process.kill(pid, "SIGKILL");
+    }
+  });
+
+  test("and goes on when the shell that started it in the background has ended", async () => {
+    const script = "nohup npm start -- --proxies 1 >/dev/null 2>&1 & echo $!";
+    const shell = spawn("sh", ["-c", script], { cwd: repoRoot, stdio: ["ignore", "pipe", "ignore"], detached: true });
+    let printed = "";
+    shell.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString()));
+    await new Promise((resolve) => shell.once("close", resolve));
+    const npm = Number(printed);
+    try {
+      const services = await eventually(
+        () => descendantsOf(npm),
+        (all) => all.length >= 5,
+        60,
+      );
+      await new Promise((resolve) => setTimeout(resolve, 3000));
+      expect([npm, ...services].filter((pid) => !alive(pid))).toEqual([]);
+      process.kill(npm, "SIGTERM");
+      expect(
+        await eventually(
+          () => [npm, ...services].filter(alive),
+          (left) => left.length === 0,
+          20,
+        ),
+      ).toEqual([]);
+    } finally {
+      for (const pid of [npm, ...descendantsOf(npm)].filter(alive)) process.kill(pid, "SIGKILL");
+    }
+  });
+});

@@ -7,6 +7,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { boundWords, endWithNpm } from "../../infra/lifetime.mjs";
 import { root, runMain, setUp, SetupError } from "../../infra/setup.mjs";
 
 const BUILD = path.join(root, "lab/bench/build");
@@ -47,8 +48,9 @@ async function setUpIfPossible(wanted) {
 
 /** Passes signals on, so that the program can stop well. A terminal sends SIGINT to the program itself. */
 function runProgram(file, args) {
-  const child = spawn(process.execPath, [file, ...args], { stdio: "inherit" });
-  for (const signal of ["SIGINT", "SIGTERM"])
+  const words = [...boundWords, file, ...args];
+  const child = spawn(process.execPath, words, { stdio: ["inherit", "inherit", "inherit", "pipe"] });
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
     process.on(signal, () => void (signal === "SIGINT" && process.stdin.isTTY ? undefined : child.kill(signal)));
   return new Promise((resolve) => child.once("exit", (code) => resolve(code ?? 1)));
 }
@@ -61,6 +63,7 @@ async function main() {
     console.error(`usage: npm run bench -- NAME [options], NAME one of ${names}; got ${name ?? "nothing"}`);
     return 2;
   }
+  endWithNpm();
   const measures = !["--list", "--report"].some((option) => args.includes(option));
   await setUp({ ...(measures ? bench.needs : {}), print: () => undefined });
   if (measures) {

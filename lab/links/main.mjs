@@ -3,8 +3,10 @@
  */
 import { pathToFileURL } from "node:url";
 import path from "node:path";
+import { endWithNpm } from "../../infra/lifetime.mjs";
 import { root, setUp, SetupError } from "../../infra/setup.mjs";
 
+endWithNpm();
 try {
   await setUp({ print: () => undefined });
 } catch (error) {

@@ -12,6 +12,7 @@ import path from "node:path";
 import { performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
 import { clearInterval, setInterval } from "node:timers";
+import { boundWords } from "../../../infra/lifetime.mjs";
 import { root } from "../../../infra/setup.mjs";
 
 const { io } = createRequire(path.join(root, "proxy/package.json"))("socket.io-client");
@@ -30,7 +31,7 @@ async function processorSeconds(pid) {
 
 /** An Origo process without logins. Its defaults go for what `environment` does not name. */
 export async function startOrigo(environment) {
-  const child = spawn(process.execPath, [path.join(root, "origo/dist/main.js")], {
+  const child = spawn(process.execPath, [...boundWords, path.join(root, "origo/dist/main.js")], {
     env: {
       ...process.env,
       PORT: "0",
@@ -40,7 +41,7 @@ export async function startOrigo(environment) {
       LOG_LEVEL: "error",
       ...environment,
     },
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["ignore", "pipe", "inherit", "pipe"],
   });
   const ended = once(child, "exit");
   const [line] = await Promise.race([

@@ -1,14 +1,17 @@
 /**
  * Child processes of a local fleet: starts one, waits for its ready line, stops it, tells why it died. Every service
- * prints one JSON line {"ready":true,"url":...} on stdout and ends on SIGTERM.
+ * prints one JSON line {"ready":true,"url":...} on stdout and ends on SIGTERM. It also ends when this process does.
  */
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { createWriteStream } from "node:fs";
+import path from "node:path";
 
 const READY_MS_MAX = 30_000;
 /** A proxy drains for up to 5 s. After this time it is killed. */
 const STOP_MS_MAX = 8_000;
+/** Ends a service with this process. The service's descriptor 3 is the pipe that tells it. */
+const BOUND_WORDS = ["--import", path.resolve(__dirname, "../../../infra/end-with-starter.mjs")];
 const TAIL_CHARACTERS = 2_000;
 
 export interface ServiceOptions {
@@ -48,10 +51,10 @@ process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
 
 /** Starts a service. Resolves when it is ready. Rejects with its last lines if it ends first or takes too long. */
 export function startService(options: ServiceOptions): Promise<Service> {
-  const [program, ...words] = [...(options.through ?? []), process.execPath, options.script];
+  const [program, ...words] = [...(options.through ?? []), process.execPath, ...BOUND_WORDS, options.script];
   const child = spawn(program!, words, {
     env: { ...process.env, ...options.env },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", "pipe", "pipe", "pipe"],
     detached: options.through !== undefined,
   });
   running.add(child);

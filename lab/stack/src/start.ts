@@ -94,13 +94,16 @@ interface Interrupt {
   readonly seen: boolean;
 }
 
-/** Resolves at the first Ctrl-C, SIGTERM or SIGHUP. A second one ends the process and its children at once. */
+/**
+ * Resolves at the first Ctrl-C, SIGTERM or SIGHUP. A second Ctrl-C or SIGTERM ends the process and its children at
+ * once. A second SIGHUP does not: one comes from the terminal and another from the npm that ended with it.
+ */
 function untilSignal(): Interrupt {
   let seen = false;
   const first = new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
       process.on(signal, () => {
-        if (seen) process.exit(INTERRUPTED);
+        if (seen && signal !== "SIGHUP") process.exit(INTERRUPTED);
         seen = true;
         resolve();
       });
