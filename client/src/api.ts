@@ -1,5 +1,5 @@
 /** The public types of the library: the options of a download and its results. This file has no code but constants. */
-import { TRANSPORTS, type ByteRange, type Mode, type ResponseHead } from "@tributary/contract";
+import { TRANSPORTS, type ByteRange, type CacheMode, type Mode, type ResponseHead } from "@tributary/contract";
 import type { DownloadRecord, ListedProxy } from "@tributary/contract/schema";
 
 export { MODES, type Mode } from "@tributary/contract";
@@ -20,6 +20,8 @@ export interface GetOptions {
   connections?: number;
   /** Both ends inclusive, as in HTTP. */
   range?: ByteRange;
+  /** Default `default`: the proxies may answer from their caches as RFC 9111 allows. */
+  cache?: CacheMode;
   signal?: AbortSignal;
   /** The download fails as stalled after this many ms without a byte. It can only shorten the waits of the settings. */
   patienceMs?: number;

@@ -2,7 +2,7 @@
  * The messages between the main thread and the download engine in its worker. Frames travel packed, as one buffer and
  * the length of each frame, so a batch costs one transfer for any number of packets.
  */
-import type { ByteRange, TransportName, Rejection } from "@tributary/contract";
+import type { ByteRange, CacheMode, TransportName, Rejection } from "@tributary/contract";
 import type { KnownPath, MutpMode, PacketFate, PlanHead, ReceiverStats } from "@tributary/protocol";
 import type { ProxyInfo } from "./api";
 import { joined } from "./bytes";
@@ -17,6 +17,7 @@ export interface StartOptions {
   /** The token that opens the proxies. */
   token?: string;
   range?: ByteRange;
+  cache?: CacheMode;
   mode: MutpMode;
   symbolBytes?: number;
   generationSize?: number;

@@ -1,5 +1,5 @@
 /** Parses the arguments of `get`. After `parseRequest` nothing checks them again. */
-import type { ByteRange } from "@tributary/contract";
+import { CACHE_MODES, type ByteRange, type CacheMode } from "@tributary/contract";
 import { CLIENT_SETTINGS } from "@tributary/contract/settings";
 import { LIMITS } from "@tributary/protocol";
 import { MODES, type GetOptions, type Mode } from "./api";
@@ -11,6 +11,7 @@ export interface Request {
   /** An absolute http or https URL without its fragment. */
   readonly url: string;
   readonly range: ByteRange | undefined;
+  readonly cache: CacheMode;
   readonly mode: Mode;
   readonly connections: number;
   readonly allowFallback: boolean | "proxies";
@@ -32,6 +33,8 @@ const TEXTS = [
 export function parseRequest(url: string, options: GetOptions): Request {
   const mode = options.mode ?? CLIENT_SETTINGS["client.mode"].default;
   if (!MODES.includes(mode)) throw new RequestError("mode", mode, MODES.join(", "));
+  const cache = options.cache ?? "default";
+  if (!CACHE_MODES.includes(cache)) throw new RequestError("cache", cache, CACHE_MODES.join(", "));
   const connections = options.connections ?? CONNECTIONS_DEFAULT;
   checkInteger("connections", connections, 1, CONNECTIONS_MAX);
   for (const [name, charsMin, charsMax] of TEXTS) {
@@ -42,6 +45,7 @@ export function parseRequest(url: string, options: GetOptions): Request {
   return {
     url: parseUrl(url),
     range: parseRange(options.range),
+    cache,
     mode,
     connections,
     allowFallback: options.allowFallback ?? CLIENT_SETTINGS["client.allowFallback"].default,

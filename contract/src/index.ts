@@ -12,6 +12,13 @@ export type TransportName = (typeof TRANSPORTS)[number];
 export const MODES = ["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp", "coded"] as const;
 export type Mode = (typeof MODES)[number];
 
+/**
+ * How a request uses the caches on its way. `no-cache`: no stored answer unless the origin confirms it. `no-store`: the
+ * same, and nobody stores the answer.
+ */
+export const CACHE_MODES = ["default", "no-cache", "no-store"] as const;
+export type CacheMode = (typeof CACHE_MODES)[number];
+
 export {
   formatContentRange,
   formatRange,

@@ -1,5 +1,5 @@
 /** The words of the protocol as types: frames, heads, rejections. Byte layouts: docs/spec/protocol.md §4. */
-import type { ByteRange, Rejection, ResponseHead } from "@tributary/contract";
+import type { ByteRange, CacheMode, Rejection, ResponseHead } from "@tributary/contract";
 
 /** The paper's two protocols and `coded`, in which the client says how much of what each proxy sends. */
 export type MutpMode = "uncoded-mutp" | "coded-mutp" | "coded";
@@ -36,6 +36,7 @@ export interface RequestFrame {
   range?: ByteRange;
   /** Proves that the client may use the proxy. */
   token?: string;
+  cache?: CacheMode;
 }
 
 /** The part from `start` to `end` (in 65535ths) of each generation from `firstGeneration` on: protocol.md §8.2. */

@@ -3,7 +3,7 @@ import { ChunkStore, type ChunkLimits, type ChunkListener } from "./chunks";
 import { EgressError, egressError } from "./egress/error";
 import type { OriginResponse } from "./egress/fetch";
 import type { LogFields } from "./log";
-import type { RangeRequest, Rejection } from "@tributary/contract";
+import type { CacheMode, RangeRequest, Rejection } from "@tributary/contract";
 import type { ChunkSource, PlanHead } from "@tributary/protocol";
 
 /** An origin whose answers the test gives step by step. */
@@ -89,9 +89,9 @@ function setup(limits: Partial<ChunkLimits> = {}) {
     limits: { cacheBytes: 1000, pinnedBytes: 2 ** 28, cacheKeepMs: Infinity, ...limits },
     nowMs: () => clock.ms,
   });
-  const open = (url = URL_A, range?: RangeRequest) => {
+  const open = (url = URL_A, range?: RangeRequest, cache?: CacheMode) => {
     const reader = new Reader();
-    return { reader, lease: store.open(url, range, reader) };
+    return { reader, lease: store.open({ url, range, cache }, reader) };
   };
   return { origin, clock, store, open, logged };
 }
@@ -246,6 +246,14 @@ test("chunks: a chunk that may not be kept is shared while it is being fetched",
   expect(origin.fetches).toHaveLength(2);
 });
 
+test.each(["no-cache", "no-store"] as const)("chunks: cache mode %s asks the origin", async (cache) => {
+  const at = setup();
+  await fetched(at, URL_A, "abc");
+  at.open(URL_A, undefined, cache);
+  at.open(URL_A, { start: 0, end: 1 }, cache);
+  expect(at.origin.fetches).toHaveLength(3);
+});
+
 test("chunks: a 404 reaches its readers and is not kept", async () => {
   const { origin, open } = setup();
   const { reader } = open();
@@ -327,13 +335,16 @@ test("chunks: a body that cannot be shared goes to the one reader that can strea
   const { origin, store, open } = setup();
   const { reader } = open();
   const streamed: string[] = [];
-  store.open(URL_A, undefined, {
-    ...new Reader(),
-    onUnshareable: (head, response) =>
-      void (async (): Promise<void> => {
-        for await (const piece of response.body) streamed.push(`${head.status} ${String(piece)}`);
-      })(),
-  });
+  store.open(
+    { url: URL_A },
+    {
+      ...new Reader(),
+      onUnshareable: (head, response) =>
+        void (async (): Promise<void> => {
+          for await (const piece of response.body) streamed.push(`${head.status} ${String(piece)}`);
+        })(),
+    },
+  );
   await origin.fetches[0]!.head(null);
   expect(reader.failure).toMatchObject({ kind: "lengthUnknown" });
   await origin.fetches[0]!.push("abc");

@@ -6,6 +6,7 @@
  * leaves. Not here: what may be fetched (egress/), how bytes go out (session.ts, http-delivery.ts).
  */
 import {
+  type CacheMode,
   formatContentRange,
   formatRange,
   PLAN_HEADERS,
@@ -34,6 +35,13 @@ export interface ChunkListener {
    * which must read or cancel it. A reader without this method gets `chunkTooLarge` or `lengthUnknown` instead.
    */
   onUnshareable?(head: OriginHead, response: OriginResponse): void;
+}
+
+/** What a reader asks for. */
+export interface ChunkRequest {
+  url: string;
+  range?: RangeRequest | undefined;
+  cache?: CacheMode | undefined;
 }
 
 /** A reader's hold on a chunk. The reader closes it once and then hears nothing more. */
@@ -110,18 +118,19 @@ export class ChunkStore {
   }
 
   /** Joins the chunk or starts its fetch. Throws an `EgressError` when the policy refuses the URL. */
-  open(url: string, range: RangeRequest | undefined, listener: ChunkListener): Lease {
+  open({ url, range, cache = "default" }: ChunkRequest, listener: ChunkListener): Lease {
     const { href } = this.#options.egress.vet(url);
     const key = keyOf(href, range);
-    const same = this.#find(key);
-    const part = same || !range ? undefined : this.#findPart(keyOf(href, undefined), range);
+    const isShared = cache === "default";
+    const same = isShared ? this.#find(key) : undefined;
+    const part = same || !range || !isShared ? undefined : this.#findPart(keyOf(href, undefined), range);
     const known = same ?? part?.whole;
     const chunk = known ?? newChunk(key);
     const reader: Reader = { chunk, listener, part: part?.part, hasHead: false };
     if (known) this.#counts.cacheHits++;
     this.#join(reader);
     if (!known) {
-      this.#chunks.set(key, chunk);
+      if (isShared) this.#chunks.set(key, chunk);
       void this.#fill(chunk, url, range);
     } else if (chunk.body) setImmediate(() => this.#giveHead(reader, { ...chunk.head!, serverFetchMs: 0 }));
     return { close: () => this.#leave(reader) };

@@ -10,11 +10,10 @@ import {
   ORIGIN_TIME_HEADER,
   RENAMED_HEADERS,
   renamedHeader,
-  type RangeRequest,
   type Rejection,
 } from "@tributary/contract";
 import type { ChunkSource, PlanHead } from "@tributary/protocol";
-import type { ChunkStore, Lease, OriginHead } from "./chunks";
+import type { ChunkRequest, ChunkStore, Lease, OriginHead } from "./chunks";
 import { EgressError, rejectionOf } from "./egress/error";
 import type { OriginResponse } from "./egress/fetch";
 import type { Log } from "./log";
@@ -23,8 +22,7 @@ import type { Allowance } from "./token";
 
 export interface HttpDeliveryOptions {
   response: Response;
-  url: string;
-  range: RangeRequest | undefined;
+  wanted: ChunkRequest;
   chunks: Pick<ChunkStore, "open">;
   shaper: Shaper;
   log: Log;
@@ -54,11 +52,11 @@ export class HttpDelivery implements Feeder {
   constructor(options: HttpDeliveryOptions) {
     this.#options = options;
 
-    const { response, chunks, url, range, shaper } = options;
+    const { response, chunks, wanted, shaper } = options;
     response.once("close", () => this.#end(undefined));
     response.setTimeout(IDLE_MS_MAX, () => response.destroy());
     try {
-      this.#lease = chunks.open(url, range, {
+      this.#lease = chunks.open(wanted, {
         onHead: (head, source) => this.#start(head, source),
         onGrowth: () => shaper.wake(this),
         onFailure: (rejection) => this.#fail(rejection),

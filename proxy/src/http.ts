@@ -4,6 +4,8 @@
  */
 import express, { type ErrorRequestHandler, type Express, type Response } from "express";
 import {
+  CACHE_MODES,
+  type CacheMode,
   KEPT_HEADERS,
   ORIGIN_TIME_HEADER,
   parseRange,
@@ -113,7 +115,7 @@ export function makeApp(options: HttpOptions): Express {
 
 function fetchThrough(
   options: HttpOptions,
-  { url, token }: Record<string, unknown>,
+  { url, token, cache = "default" }: Record<string, unknown>,
   rangeText: string | undefined,
   response: Response,
 ): void {
@@ -121,6 +123,10 @@ function fetchThrough(
   if (status !== "ok") return refuse(response, { kind: status, message: `This proxy is ${status}.` });
   if (typeof url !== "string" || url === "") {
     return refuse(response, { kind: "badUrl", message: "Give one url parameter: /v1/fetch?url=URL." });
+  }
+  if (!CACHE_MODES.includes(cache as CacheMode)) {
+    const message = `cache must be one of ${CACHE_MODES.join(", ")}; got ${JSON.stringify(cache)}.`;
+    return refuse(response, { kind: "badRequest", message });
   }
   let range: RangeRequest | undefined;
   if (rangeText !== undefined) {
@@ -146,8 +152,7 @@ function fetchThrough(
   const { chunks, shaper, log } = options;
   new HttpDelivery({
     response,
-    url,
-    range,
+    wanted: { url, range, cache: cache as CacheMode },
     chunks,
     shaper,
     log,

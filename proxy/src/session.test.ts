@@ -11,7 +11,7 @@ import {
   type ReceiverEvent,
 } from "@tributary/protocol";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
-import type { ChunkListener, Lease } from "./chunks";
+import type { ChunkListener, ChunkRequest, Lease } from "./chunks";
 import { newCounters } from "./counters";
 import { egressError } from "./egress/error";
 import type { Channel } from "./channel";
@@ -26,7 +26,7 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 /** A chunk store whose answers the test gives. */
 class FakeChunks {
   opened: { url: string; listener: ChunkListener; closed: boolean }[] = [];
-  open = (url: string, _range: unknown, listener: ChunkListener): Lease => {
+  open = ({ url }: ChunkRequest, listener: ChunkListener): Lease => {
     if (url.includes("refused")) throw egressError("egressRefused", "not allowed");
     const entry = { url, listener, closed: false };
     this.opened.push(entry);

@@ -179,15 +179,15 @@ export class Session implements Feeder, ChannelHandlers {
     this.#wake();
   }
 
-  #fetchChunk(delivery: PacketDelivery, { url, range }: RequestFrame): void {
+  #fetchChunk(delivery: PacketDelivery, request: RequestFrame): void {
     const fail = (rejection: Rejection): void => {
       this.#options.counters.errors++;
-      this.#options.log(rejection.kind, { session: this.id, host: hostForLog(url) });
+      this.#options.log(rejection.kind, { session: this.id, host: hostForLog(request.url) });
       delivery.sender.handleFailure(rejection);
       this.#wake();
     };
     try {
-      delivery.lease = this.#options.chunks.open(url, range, {
+      delivery.lease = this.#options.chunks.open(request, {
         onHead: (head, source) => {
           delivery.sender.handlePlan(head, source);
           this.#wake();

@@ -81,6 +81,7 @@ async function readOrigin(
     const response = await download.platform.fetch(download.request.url, {
       headers: headersFor(range),
       credentials: "omit",
+      cache: download.request.cache,
       signal: controller.signal,
     });
     watch.progress();

@@ -230,6 +230,7 @@ class MutpDownload {
         traced: this.#download.traced,
         url: request.url,
         mode: request.mode as MutpMode,
+        cache: request.cache,
         ...(chunk.range ? { range: chunk.range } : {}),
         ...(token === undefined ? {} : { token }),
         ...request.tuning,

@@ -39,11 +39,15 @@ export async function fetchThrough(
   range: ByteRange | undefined,
   signal: AbortSignal,
 ): Promise<ProxiedAnswer> {
-  const token = download.token === undefined ? "" : `&token=${download.token}`;
-  const response = await download.platform.fetch(
-    `${proxy.url}/v1/fetch?url=${encodeURIComponent(download.request.url)}${token}`,
-    { headers: headersFor(range), credentials: "omit", cache: "no-store", signal },
-  );
+  const { url, cache } = download.request;
+  const wanted = new URLSearchParams({ url, ...(cache === "default" ? {} : { cache }) });
+  if (download.token !== undefined) wanted.set("token", download.token);
+  const response = await download.platform.fetch(`${proxy.url}/v1/fetch?${wanted}`, {
+    headers: headersFor(range),
+    credentials: "omit",
+    cache: "no-store",
+    signal,
+  });
   const serverFetchMs = parseOriginTime(response.headers.get(ORIGIN_TIME_HEADER));
   if (serverFetchMs === undefined) throw await ownAnswer(response);
   const { headers, ...rest } = headOf(response);

@@ -159,7 +159,11 @@ export class CarriedRequest implements RequestHandle {
     const offset = this.#delivered;
     const range = restOf(this.#request.range, head, offset);
     if (range === undefined) return false;
-    const response = await this.#fetch(this.#request.url, { headers: { Range: range }, signal: this.#resume.signal });
+    const response = await this.#fetch(this.#request.url, {
+      headers: { Range: range },
+      cache: this.#request.cache ?? "default",
+      signal: this.#resume.signal,
+    });
     const skip = bytesToSkip(response, head, offset, this.#request.range);
     if (skip === undefined || response.body === null) return false;
     await this.#pump(response.body, skip);

@@ -2,10 +2,19 @@
  * Fetch: the page's `fetch`, with the transport in front of it for media requests. A request that the transport cannot
  * repeat exactly (another method, credentials, unusual headers, `no-cors`, integrity) stays with the native function.
  */
+import type { CacheMode } from "@tributary/contract";
 import type { MediaRequest } from "../shared/carry";
 import { carriedHeaders, isManifestUrl, mediaUrl } from "../shared/rules";
 import type { Link } from "./link";
 import { natives, wrapFunction } from "./natives";
+
+/** The modes of `fetch` that the proxies can follow. Only the browser itself can answer the others from its cache. */
+const CACHE_MODES: Partial<Record<RequestCache, CacheMode>> = {
+  default: "default",
+  "no-cache": "no-cache",
+  reload: "no-cache",
+  "no-store": "no-store",
+};
 
 interface Candidate extends MediaRequest {
   /** A copy that the browser made. The page may change what it passed while the request waits. */
@@ -21,9 +30,9 @@ export function patchFetch(link: Link): typeof fetch {
   });
 }
 
-async function carry({ request, url, range }: Candidate, link: Link): Promise<Response> {
+async function carry({ request, ...wanted }: Candidate, link: Link): Promise<Response> {
   const carrier = await link.ready();
-  return carrier === null || request.signal.aborted ? natives.fetch(request) : carrier.respond(request, { url, range });
+  return carrier === null || request.signal.aborted ? natives.fetch(request) : carrier.respond(request, wanted);
 }
 
 function candidateOf(args: unknown[], link: Link): Candidate | null {
@@ -44,10 +53,11 @@ function candidateOf(args: unknown[], link: Link): Candidate | null {
   } catch {
     return null;
   }
-  const carried = carriedHeaders(request.headers);
-  if (carried === undefined || request.signal.aborted || !isPlain(request, url)) return null;
+  const carried = carriedHeaders(request.headers, url.origin === location.origin);
+  const cache = CACHE_MODES[request.cache];
+  if (carried === undefined || cache === undefined || request.signal.aborted || !isPlain(request, url)) return null;
   url.hash = "";
-  return { request, url: url.href, range: carried.range };
+  return { request, url: url.href, range: carried.range, cache: cache === "default" ? carried.cache : cache };
 }
 
 function isPlain(request: Request, url: URL): boolean {
@@ -58,7 +68,6 @@ function isPlain(request: Request, url: URL): boolean {
     request.credentials !== "include" &&
     request.redirect === "follow" &&
     request.integrity === "" &&
-    !request.keepalive &&
-    request.cache !== "only-if-cached"
+    !request.keepalive
   );
 }

@@ -143,11 +143,11 @@ function carriedRequest(xhr: Xhr, opened: Opened, body: unknown): MediaRequest |
     return null;
   if (opened.overridesMime && xhr.responseType !== "arraybuffer") return null;
   const names = opened.headers.map(([name]) => name.toLowerCase());
-  const carried = carriedHeaders(opened.headers);
+  const carried = carriedHeaders(opened.headers, opened.url.origin === location.origin);
   if (carried === undefined || new Set(names).size !== names.length) return null;
   const url = new URL(opened.url);
   url.hash = "";
-  return { url: url.href, range: carried.range };
+  return { url: url.href, ...carried };
 }
 
 type MethodName =

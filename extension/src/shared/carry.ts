@@ -2,13 +2,15 @@
  * Carry: the types that the page script and the carrying script share. The carrying script enters a page when the page
  * first needs it. Neither script contains the other's code.
  */
-import type { ByteRange } from "@tributary/contract";
+import type { ByteRange, CacheMode } from "@tributary/contract";
 import type { PageResponseHead } from "./messages";
 
 /** What a page asks for and the transport may carry. */
 export interface MediaRequest {
   url: string;
   range: ByteRange | null;
+  /** How the page wants caches to be used. */
+  cache?: CacheMode;
 }
 
 /**

@@ -1,10 +1,10 @@
 /**
  * Messages: the closed union of messages on the port between a page and the transport, and its parser. Any script of
  * the page can take the page's end of the port, so the transport parses each message as hostile. No message names an
- * origin, a method, or a header other than the range. Pure.
+ * origin, a method, or a header other than the range and the cache mode. Pure.
  */
 
-import type { ByteRange, ResponseHead } from "@tributary/contract";
+import { CACHE_MODES, type ByteRange, type CacheMode, type ResponseHead } from "@tributary/contract";
 
 /** The head of an answer, as the page may see it: its headers are only those that the page may read. */
 export interface PageResponseHead extends ResponseHead {
@@ -31,7 +31,15 @@ export type ToTransport =
   /**
    * After `patienceMs` without a byte the page asks the site itself. `player` is the page's claim, for the record.
    */
-  | { type: "get"; id: number; url: string; range: ByteRange | null; patienceMs: number; player?: Player }
+  | {
+      type: "get";
+      id: number;
+      url: string;
+      range: ByteRange | null;
+      cache?: CacheMode;
+      patienceMs: number;
+      player?: Player;
+    }
   /** The page took `bytes` of the body, so the transport may send as many more. */
   | { type: "credit"; id: number; bytes: number }
   | { type: "abort"; id: number }
@@ -65,7 +73,7 @@ export type InvalidMessage = { type: "invalid"; what: string };
 /** Parses what a page sent. Never throws, for any input. Unknown fields are dropped. */
 export function parseToTransport(data: unknown): ToTransport | InvalidMessage {
   if (typeof data !== "object" || data === null) return invalid("not an object");
-  const { type, id, url, range, patienceMs, bytes, token, player } = data as Record<string, unknown>;
+  const { type, id, url, bytes, token } = data as Record<string, unknown>;
   switch (type) {
     case "ping":
       return isCount(token) ? { type, token } : invalid("token");
@@ -80,29 +88,41 @@ export function parseToTransport(data: unknown): ToTransport | InvalidMessage {
     case "credit":
       return isCount(id) && isCount(bytes) ? { type, id, bytes } : invalid("id or bytes");
     case "get":
-      return parseGet(id, url, range, patienceMs, player);
+      return parseGet(data as Record<string, unknown>);
     default:
       return invalid("type");
   }
 }
 
-function parseGet(
-  id: unknown,
-  url: unknown,
-  range: unknown,
-  patienceMs: unknown,
-  name: unknown,
-): ToTransport | InvalidMessage {
+function parseGet({
+  id,
+  url,
+  range,
+  cache,
+  patienceMs,
+  player,
+}: Record<string, unknown>): ToTransport | InvalidMessage {
   if (!isCount(id)) return invalid("id");
   if (typeof url !== "string") return invalid("url");
   if (!isCount(patienceMs)) return invalid("patienceMs");
-  const known = Object.values(PLAYERS).find((each) => each === name);
-  const player = known === undefined ? {} : { player: known };
-  if (range === null) return { type: "get", id, url, range, patienceMs, ...player };
-  if (typeof range !== "object" || range === undefined) return invalid("range");
-  const { start, end } = range as Record<string, unknown>;
-  if (!isCount(start) || !isCount(end) || end < start) return invalid("range");
-  return { type: "get", id, url, range: { start, end }, patienceMs, ...player };
+  if (cache !== undefined && !CACHE_MODES.includes(cache as CacheMode)) return invalid("cache");
+  const parsed = range === null ? null : parseByteRange(range);
+  if (parsed === undefined) return invalid("range");
+  const known = Object.values(PLAYERS).find((each) => each === player);
+  return {
+    type: "get",
+    id,
+    url,
+    range: parsed,
+    ...(cache === undefined ? {} : { cache: cache as CacheMode }),
+    patienceMs,
+    ...(known === undefined ? {} : { player: known }),
+  };
+}
+
+function parseByteRange(range: unknown): ByteRange | undefined {
+  const { start, end } = (range ?? {}) as Record<string, unknown>;
+  return isCount(start) && isCount(end) && end >= start ? { start, end } : undefined;
 }
 
 function isCount(value: unknown): value is number {

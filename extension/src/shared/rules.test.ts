@@ -52,14 +52,30 @@ describe("rules: which headers can be carried", () => {
 
   test("Range and Accept are carried, any other header keeps the request native", () => {
     expect(
-      carriedHeaders([
-        ["Range", "bytes=1-2"],
-        ["ACCEPT", "*/*"],
-      ]),
-    ).toEqual({ range: { start: 1, end: 2 } });
-    expect(carriedHeaders([])).toEqual({ range: null });
-    expect(carriedHeaders([["Authorization", "x"]])).toBeUndefined();
-    expect(carriedHeaders([["Range", "bytes=1-"]])).toBeUndefined();
+      carriedHeaders(
+        [
+          ["Range", "bytes=1-2"],
+          ["ACCEPT", "*/*"],
+        ],
+        false,
+      ),
+    ).toEqual({ range: { start: 1, end: 2 }, cache: "default" });
+    expect(carriedHeaders([], true)).toEqual({ range: null, cache: "default" });
+    expect(carriedHeaders([["Authorization", "x"]], true)).toBeUndefined();
+    expect(carriedHeaders([["Range", "bytes=1-"]], true)).toBeUndefined();
+  });
+
+  test.each([
+    [["Cache-Control", "no-cache"], "no-cache"],
+    [["Cache-Control", "max-age=0"], "no-cache"],
+    [["cache-control", "No-Store, no-cache"], "no-store"],
+    [["Pragma", "no-cache"], "no-cache"],
+    [["Cache-Control", "max-age=5"], undefined],
+    [["Cache-Control", "only-if-cached"], undefined],
+  ] as [[string, string], string | undefined][])("the header %j means cache mode %s", (header, cache) => {
+    expect(carriedHeaders([header], true)?.cache).toBe(cache);
+    // Only the server's answer to a preflight request allows it.
+    expect(carriedHeaders([header], false)).toBeUndefined();
   });
 });
 

@@ -3,7 +3,7 @@
  * The page script and the transport, which checks again, use one table and the rules of Origo's operator.
  * Not here: the CORS decision (cors.ts), and anything about the answer.
  */
-import { parseRange, type ByteRange } from "@tributary/contract";
+import { parseRange, type ByteRange, type CacheMode } from "@tributary/contract";
 import { givenAnswer, type GivenRule } from "./given-rules";
 
 /**
@@ -39,6 +39,11 @@ const SITE_RULES: readonly SiteRule[] = [
   [null, /\.(?:m4[sfva]|mp4[av]?|cmf[vam]|m?ts|m2ts|aac|[ae]c3|mp3|web[ma]|mkv|og[vag]|opus|flac|mov|dash)$/i, true],
 ];
 const MANIFEST_PATH = /\.(?:m3u8|mpd|ism|f4m)$/i;
+const CACHE_DIRECTIVES: Partial<Record<string, CacheMode>> = {
+  "no-cache": "no-cache",
+  "max-age=0": "no-cache",
+  "no-store": "no-store",
+};
 /** A longer URL stays direct. The protocol has the same limit. */
 const URL_LENGTH_MAX = 8192;
 
@@ -103,18 +108,34 @@ export function closedRange(header: string): ByteRange | undefined {
   return { start: range.start, end: range.end };
 }
 
+/** What the proxies are told of a page's request headers. */
+export interface CarriedHeaders {
+  range: ByteRange | null;
+  cache: CacheMode;
+}
+
 /**
- * The range in the request headers, or null without one. `undefined` if another header keeps the request native.
+ * Undefined if a header keeps the request native. A server of another origin must allow Cache-Control and Pragma in a
+ * preflight request, and the proxies send none.
  */
-export function carriedHeaders(headers: Iterable<readonly [string, string]>): { range: ByteRange | null } | undefined {
-  let range: ByteRange | null = null;
+export function carriedHeaders(
+  headers: Iterable<readonly [string, string]>,
+  isOwnOrigin: boolean,
+): CarriedHeaders | undefined {
+  const carried: CarriedHeaders = { range: null, cache: "default" };
   for (const [name, value] of headers) {
     const lower = name.toLowerCase();
-    if (lower === "accept") continue;
-    if (lower !== "range") return undefined;
-    const parsed = closedRange(value);
-    if (parsed === undefined) return undefined;
-    range = parsed;
+    if (lower === "range") {
+      const range = closedRange(value);
+      if (range === undefined) return undefined;
+      carried.range = range;
+    } else if (isOwnOrigin && (lower === "cache-control" || lower === "pragma")) {
+      for (const directive of value.toLowerCase().split(",")) {
+        const cache = CACHE_DIRECTIVES[directive.trim()];
+        if (cache === undefined) return undefined;
+        if (carried.cache !== "no-store") carried.cache = cache;
+      }
+    } else if (lower !== "accept") return undefined;
   }
-  return { range };
+  return carried;
 }

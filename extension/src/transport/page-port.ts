@@ -115,7 +115,7 @@ export class PagePort {
     }
   }
 
-  #get({ id, url, range, patienceMs, player }: Extract<ToTransport, { type: "get" }>): void {
+  #get({ id, url, range, cache, patienceMs, player }: Extract<ToTransport, { type: "get" }>): void {
     if (this.#requests.has(id)) return;
     const target = mediaUrl(url);
     if (target === null) return this.#goNative(id, "rule", "not a media address");
@@ -136,6 +136,7 @@ export class PagePort {
         mode,
         connections,
         ...(range === null ? {} : { range }),
+        ...(cache === undefined ? {} : { cache }),
         ...(player === undefined ? {} : { player }),
         allowFallback: "proxies",
         patienceMs: Math.max(PATIENCE_MS_MIN, patienceMs),

@@ -2,7 +2,7 @@
  * ReceiverOptions: the settings of a receiver, and the request that follows from them. Rules: protocol.md §3
  * and §4.1.
  */
-import type { ByteRange } from "@tributary/contract";
+import type { ByteRange, CacheMode } from "@tributary/contract";
 import type { Codec } from "../codec";
 import { LIMITS } from "../limits";
 import type { Beginning, KnownPath } from "../planner/known";
@@ -20,6 +20,7 @@ export interface ReceiverOptions {
   token?: string;
   url: string;
   range?: ByteRange;
+  cache?: CacheMode;
   mode: MutpMode;
   proxyCount: number;
   codec: Codec;
@@ -54,6 +55,7 @@ export function requestOf(options: ReceiverOptions): RequestFrame {
     url: options.url,
     ...(options.range ? { range: options.range } : {}),
     ...(options.token === undefined ? {} : { token: options.token }),
+    ...(options.cache === undefined ? {} : { cache: options.cache }),
   };
 }
 

@@ -29,6 +29,8 @@ const feedback = {
 const frames: [string, Frame][] = [
   ["request with a range", request],
   ["request with a token", { ...request, token: "a.b.c" }],
+  ["request past the caches", { ...request, cache: "no-cache" }],
+  ["request that nobody may store", { ...request, cache: "no-store" }],
   [
     "request without a range",
     {

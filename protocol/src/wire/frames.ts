@@ -45,6 +45,8 @@ const U48_MAX = 2 ** 48 - 1;
 const FLAG_RANGE = 1;
 const FLAG_SHARE = 2;
 const FLAG_TOKEN = 4;
+const FLAG_NO_CACHE = 8;
+const FLAG_NO_STORE = 16;
 const FLAG_GOT = 1;
 const FLAG_LIMIT = 2;
 const FLAG_FINAL = 1;
@@ -225,6 +227,8 @@ function parseRequest(reader: Reader, requestId: number): RequestFrame {
   if (range) frame.range = range;
   if (share) frame.share = share;
   if (token !== undefined) frame.token = token;
+  if (flags & FLAG_NO_STORE) frame.cache = "no-store";
+  else if (flags & FLAG_NO_CACHE) frame.cache = "no-cache";
   return frame;
 }
 
@@ -385,11 +389,17 @@ function encodeRequest(frame: RequestFrame): Uint8Array {
   );
   writer.u8(FRAME_TYPE.request).u8(PROTOCOL_VERSION).u32(frame.requestId).u8(MODES.indexOf(frame.mode));
   writer.u16(frame.symbolBytes).u16(frame.generationSize).u16(frame.windowPackets);
-  writer.u8((frame.range ? FLAG_RANGE : 0) | (frame.share ? FLAG_SHARE : 0) | (token ? FLAG_TOKEN : 0));
+  const parts = (frame.range ? FLAG_RANGE : 0) | (frame.share ? FLAG_SHARE : 0) | (token ? FLAG_TOKEN : 0);
+  writer.u8(parts | flagsOf(frame.cache));
   if (frame.range) writer.u48(frame.range.start).u48(frame.range.end);
   if (frame.share) writer.u16(frame.share.start).u16(frame.share.end).u16(frame.share.firstGeneration);
   if (token) writer.u16(token.length).put(token);
   return writer.u16(url.length).put(url).bytes;
+}
+
+function flagsOf(cache: RequestFrame["cache"]): number {
+  if (cache === "no-store") return FLAG_NO_CACHE | FLAG_NO_STORE;
+  return cache === "no-cache" ? FLAG_NO_CACHE : 0;
 }
 
 function encodeReject(requestId: number, value: Rejection): Uint8Array {
