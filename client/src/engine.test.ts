@@ -62,6 +62,22 @@ describe("engine", () => {
     expect(Buffer.compare(Buffer.concat(take("bytes").map(({ bytes }) => bytes)), body)).toBe(0);
   });
 
+  test("engine: a ping tells the round trip to a proxy whose session took the request along", async () => {
+    const { engine, sent, take } = await build();
+    engine.handle({ type: "start", requestId: 7, sessions: [3], options: OPTIONS }, 0);
+    engine.firstOf(3, 0);
+    engine.receive([[3, [encodeFrame(plan(7, 400))]]], 90);
+    engine.handle({ type: "ready", requestId: 7, proxyIndex: 0 }, 91);
+    engine.handleOpened(3, 92);
+    expect(sent()).toEqual([[3, "ping"]]);
+    engine.receive([[3, [encodeFrame({ type: "pong", token: 3 })]]], 122);
+    engine.receive([[3, [0, 1, 2, 3].map((index) => encodeFrame(symbol(7, index, bytesOf(400))))]], 140);
+    expect(take("stats").at(-1)!.stats.proxies[0]!.rttMs).toBe(30);
+    engine.handle({ type: "start", requestId: 8, sessions: [3], options: OPTIONS }, 200);
+    engine.handle({ type: "abort", requestId: 8 }, 210);
+    expect(take("stats").filter(({ requestId }) => requestId === 8)[0]?.stats.proxies[0]?.rttMs ?? null).toBeNull();
+  });
+
   test.each(["uncoded-mutp", "coded"] as const)(
     "engine: asks a proxy again over the remaining channel if the channel of its answer closes (%s)",
     async (mode) => {

@@ -15,6 +15,7 @@ import {
   type Codec,
   type KnownPath,
   type ReceiverEvent,
+  type ReceiverStats,
 } from "@tributary/protocol";
 import { messageOf } from "./errors";
 import {
@@ -58,8 +59,11 @@ export class Engine {
   readonly #outgoing = new Map<number, Uint8Array[]>();
   /** By session: the request that the session took to its proxy while it opened. */
   readonly #askedFirst = new Map<number, number>();
-  /** By session: when the engine sent the first ping, and the round trip that the answer showed. */
-  readonly #ways = new Map<number, { pingMs: number; rttMs?: number }>();
+  /**
+   * By session: when the engine sent the first ping, the round trip that the answer showed, and the request that the
+   * session took along.
+   */
+  readonly #ways = new Map<number, { pingMs: number; rttMs?: number; requestId?: number | undefined }>();
 
   readonly #codec: Codec;
   readonly #post: Post;
@@ -126,15 +130,15 @@ export class Engine {
 
   /**
    * Handles a session that has opened. If it took a request along and that request is decided, the engine tells the
-   * proxy to stop. A session that took no request along gets a ping, so that the first request knows the round trip.
+   * proxy to stop. A ping measures the round trip: no answer to a request that was taken along tells it.
    */
   handleOpened(session: number, nowMs: number): void {
     const requestId = this.#askedFirst.get(session);
     this.#askedFirst.delete(session);
-    if (requestId === undefined) {
-      this.#ways.set(session, { pingMs: nowMs });
-      this.#queue(session, encodeFrame({ type: "ping", token: session }));
-    } else if (this.#requests.get(requestId)?.receiver.decided !== false) this.#queue(session, farewell(requestId));
+    this.#ways.set(session, { pingMs: nowMs, requestId });
+    this.#queue(session, encodeFrame({ type: "ping", token: session }));
+    if (requestId !== undefined && this.#requests.get(requestId)?.receiver.decided !== false)
+      this.#queue(session, farewell(requestId));
     this.#flush();
   }
 
@@ -286,6 +290,16 @@ export class Engine {
     return rttMs === undefined ? undefined : { rttMs };
   }
 
+  /** The receiver's counts, with the ping's round trip for a proxy whose session took the request along. */
+  #statsOf({ requestId, receiver, sessions }: Request): ReceiverStats {
+    const stats = receiver.stats();
+    stats.proxies.forEach((proxy, index) => {
+      const way = this.#ways.get(sessions[index]!);
+      if (way?.requestId === requestId) proxy.rttMs ??= way.rttMs ?? null;
+    });
+    return stats;
+  }
+
   #pump(request: Request, nowMs: number): void {
     const { receiver } = request;
     for (let event = receiver.pollEvent(); event; event = receiver.pollEvent()) this.#postEvent(request, event);
@@ -298,7 +312,7 @@ export class Engine {
     else if (request.statsDirty && nowMs >= request.statsDueMs) {
       request.statsDirty = false;
       request.statsDueMs = nowMs + STATS_EVERY_MS;
-      this.#post({ type: "stats", requestId: request.requestId, stats: receiver.stats() }, []);
+      this.#post({ type: "stats", requestId: request.requestId, stats: this.#statsOf(request) }, []);
     }
   }
 
@@ -314,14 +328,14 @@ export class Engine {
     if (request.settled) return;
     request.settled = true;
     const { requestId } = request;
-    this.#post({ type: "stats", requestId, stats: request.receiver.stats() }, []);
+    this.#post({ type: "stats", requestId, stats: this.#statsOf(request) }, []);
     this.#post(rejection ? { type: "failed", requestId, rejection } : { type: "complete", requestId }, []);
   }
 
   #close(request: Request): void {
     this.#requests.delete(request.requestId);
     if (request.trace) this.#post({ type: "trace", requestId: request.requestId, trace: request.trace }, []);
-    this.#post({ type: "closed", requestId: request.requestId, stats: request.receiver.stats() }, []);
+    this.#post({ type: "closed", requestId: request.requestId, stats: this.#statsOf(request) }, []);
     request.receiver.free();
   }
 
