@@ -1,9 +1,9 @@
 /** Parses the command line into a `Command`, which cli.ts executes. No I/O. */
 import { parseArgs } from "node:util";
-import type { ByteRange } from "@tributary/contract";
+import { CONNECTIONS_MAX, type ByteRange } from "@tributary/contract";
 import type { GetOptions, Mode } from "./api";
 import { MODES, TRANSPORT_OPTIONS, type TransportOption } from "./api";
-import { CONNECTIONS_DEFAULT, CONNECTIONS_MAX } from "./settings";
+import { CONNECTIONS_DEFAULT } from "./settings";
 
 export const ORIGO_URL_DEFAULT = "http://127.0.0.1:7600";
 

@@ -2,12 +2,12 @@
  * Decides which proxies to use. It keeps Origo's list for a while, and it keeps the chosen proxies while they work, so
  * that sessions stay warm. If Origo is silent, the client still uses the chosen proxies.
  */
-import type { Rejection } from "@tributary/contract";
+import { CONNECTIONS_MAX, type Rejection } from "@tributary/contract";
 import type { ProxyInfo } from "./api";
 import { messageOf } from "./errors";
 import type { Platform } from "./platform";
 import type { RemoteConfig } from "./remote-config";
-import { CONNECTIONS_MAX, type Settings } from "./settings";
+import type { Settings } from "./settings";
 
 /** After a failure, the client waits this long before it asks Origo again. */
 const ASK_AGAIN_MS = 100;

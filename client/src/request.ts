@@ -1,11 +1,11 @@
 /** Parses the arguments of `get`. After `parseRequest` nothing checks them again. */
-import { CACHE_MODES, type ByteRange, type CacheMode } from "@tributary/contract";
+import { CACHE_MODES, CONNECTIONS_MAX, type ByteRange, type CacheMode } from "@tributary/contract";
 import { CLIENT_SETTINGS } from "@tributary/contract/settings";
 import { LIMITS } from "@tributary/protocol";
 import { MODES, type GetOptions, type Mode } from "./api";
 import { RequestError } from "./errors";
 import type { StartOptions } from "./messages";
-import { CONNECTIONS_DEFAULT, CONNECTIONS_MAX } from "./settings";
+import { CONNECTIONS_DEFAULT } from "./settings";
 
 export interface Request {
   /** An absolute http or https URL without its fragment. */

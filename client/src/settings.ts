@@ -42,5 +42,4 @@ export function splitValues(values: SettingValues): { options: GetOptions; setti
   return { options, settings };
 }
 
-export const CONNECTIONS_MAX = CLIENT_SETTINGS["client.connections"].max;
 export const CONNECTIONS_DEFAULT = CLIENT_SETTINGS["client.connections"].default;

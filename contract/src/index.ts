@@ -19,6 +19,9 @@ export type Mode = (typeof MODES)[number];
 export const CACHE_MODES = ["default", "no-cache", "no-store"] as const;
 export type CacheMode = (typeof CACHE_MODES)[number];
 
+/** The most proxies that one download uses. */
+export const CONNECTIONS_MAX = 32;
+
 export {
   formatContentRange,
   formatRange,

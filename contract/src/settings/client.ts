@@ -1,5 +1,5 @@
 /** The settings that clients read. They apply to downloads that begin after the client next asks Origo. */
-import { MODES } from "../index";
+import { CONNECTIONS_MAX, MODES } from "../index";
 import { MIB, type ClientSettingRow } from "./row";
 
 export const CLIENT_SETTINGS = {
@@ -16,7 +16,7 @@ export const CLIENT_SETTINGS = {
     type: "integer",
     default: 4,
     min: 1,
-    max: 32,
+    max: CONNECTIONS_MAX,
     unit: "proxies",
     perDownload: true,
     option: true,

@@ -2,7 +2,7 @@
  * Controls: what the popup and the options page share. They show the settings, save a change, and both have the
  * controls for the mode and the number of proxies.
  */
-import { MODES, type Mode } from "@tributary/contract";
+import { CONNECTIONS_MAX, MODES, type Mode } from "@tributary/contract";
 import { MODE_KEYS } from "./words";
 import type { SettingsAnswer, ToBackground } from "./runtime";
 import { say } from "./say";
@@ -30,6 +30,7 @@ export class SettingsView {
     const question: ToBackground = { to: "background", type: "settings" };
     this.settings = ((await chrome.runtime.sendMessage(question)) as SettingsAnswer).settings;
     this.#mode.addEventListener("change", () => this.save({ mode: this.#mode.value as Mode }));
+    this.#connections.max = String(CONNECTIONS_MAX);
     this.#connections.addEventListener("input", () => this.save({ connections: this.#connections.valueAsNumber }));
     chrome.storage.onChanged.addListener((changes, area) => {
       if (area !== "local") return;

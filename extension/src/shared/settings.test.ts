@@ -1,3 +1,4 @@
+import { CONNECTIONS_MAX } from "@tributary/contract";
 import { BUILT_IN, parseOrigoUrls, parseSettings } from "./settings";
 
 describe("settings: parsing what storage holds", () => {
@@ -19,8 +20,8 @@ describe("settings: parsing what storage holds", () => {
 
   test.each([
     [1, 1],
-    [16, 16],
-    [17, BUILT_IN.connections],
+    [CONNECTIONS_MAX, CONNECTIONS_MAX],
+    [CONNECTIONS_MAX + 1, BUILT_IN.connections],
     [2.5, BUILT_IN.connections],
   ])("connections %d", (connections, expected) => {
     expect(parseSettings({ connections }).connections).toBe(expected);

@@ -2,9 +2,8 @@
  * Settings: what the viewer can set, the defaults, and the parser for storage and the packaged defaults.json.
  * Pure: the background, the popup and the options page read and write chrome.storage.
  */
-import { MODES, type Mode } from "@tributary/contract";
+import { CONNECTIONS_MAX, MODES, type Mode } from "@tributary/contract";
 
-const CONNECTIONS_MAX = 16;
 const COMMENT_CHARS_MAX = 1000;
 const OFF_SITES_MAX = 1000;
 const ORIGOS_MAX = 8;
@@ -14,7 +13,7 @@ export type Transport = (typeof TRANSPORTS)[number];
 export interface Settings {
   enabled: boolean;
   mode: Mode;
-  /** Proxies asked for each chunk, 1..16. */
+  /** Proxies asked for each chunk, 1..CONNECTIONS_MAX. */
   connections: number;
   /** Addresses of Origo servers, without a slash at the end. The first one that answers names the proxies. */
   origoUrls: string[];
