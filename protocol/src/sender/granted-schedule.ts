@@ -5,8 +5,8 @@
  */
 import { symbolsIn, type Geometry } from "../geometry";
 import { LIMITS } from "../limits";
-import { firstPackets, symbolsOf } from "../packet-order";
-import type { GrantFrame, Share } from "../types";
+import { firstPackets, runsOf, symbolsOf } from "../packet-order";
+import type { GrantedRun, GrantFrame, Share } from "../types";
 import type { Schedule } from "./schedule";
 
 export class GrantedSchedule implements Schedule {
@@ -18,7 +18,13 @@ export class GrantedSchedule implements Schedule {
    */
   symbolIndex: number | undefined;
   #sent = 0;
-  readonly #order: number[];
+  /** The packets that are not sent yet, from `#at` on. */
+  #runs: GrantedRun[];
+  #at = 0;
+  /** How many packets of the run at `#at` are sent. */
+  #taken = 0;
+  /** The sequences at which packets of a generation were sent, in ascending order. */
+  readonly #sequences: (number[] | undefined)[];
   /** The share's symbols in a generation of `count`. They are the same in all generations but the last one. */
   #symbols: { count: number; own: Uint8Array } = { count: 0, own: new Uint8Array(0) };
   /** Source symbols sent, by generation. */
@@ -30,50 +36,73 @@ export class GrantedSchedule implements Schedule {
   constructor(geometry: Geometry, share: Share, limit: number) {
     this.#geometry = geometry;
     this.#share = share;
-    this.#order = firstPackets(geometry, share, limit);
+    this.#runs = runsOf(firstPackets(geometry, share, limit), 0, Infinity);
+    this.#sequences = new Array<number[] | undefined>(geometry.generationCount);
     this.#symbolsSent = new Uint8Array(geometry.generationCount);
   }
 
   next(availableBytes: number): number | undefined {
-    const index = this.#order[this.#sent];
-    if (index === undefined) return undefined;
+    const run = this.#runs[this.#at];
+    if (run === undefined) return undefined;
+    const index = run.generationIndex;
     const { generationSize, symbolBytes, totalBytes } = this.#geometry;
     const own = this.#ownSymbol(index);
     const upTo = own === undefined ? (index + 1) * generationSize : index * generationSize + own + 1;
     if (availableBytes < Math.min(upTo * symbolBytes, totalBytes)) return undefined;
-    this.#sent++;
     this.symbolIndex = own;
     if (own !== undefined) this.#symbolsSent[index]!++;
+    (this.#sequences[index] ??= []).push(this.#sent++);
+    if (++this.#taken === run.count) {
+      this.#at++;
+      this.#taken = 0;
+    }
     return index;
   }
 
   following(index: number, limit: number): number {
-    let count = 0;
-    while (count < limit && this.#order[this.#sent + count] === index) count++;
-    return count;
+    let count = -this.#taken;
+    for (let at = this.#at; count < limit && this.#runs[at]?.generationIndex === index; at++)
+      count += this.#runs[at]!.count;
+    return Math.max(0, Math.min(count, limit));
   }
 
   /**
    * Replaces the packets that are not sent yet. Packets of the grant that were sent since `fromSequence` are left out,
    * at any place in it, so the first remaining packet comes next. An old grant changes nothing, and neither does a
-   * grant that begins after the last sent packet. The order keeps at most the packets that the chunk and a window could
-   * need.
+   * grant that begins after the last sent packet. At most the packets that the chunk and a window could need are kept.
+   * The cost grows with the runs of the grant, not with their packets or with what was sent before.
    */
   grant({ grantSequence, fromSequence, runs }: GrantFrame): void {
-    const order = this.#order;
     if (grantSequence <= this.lastGrantSequence || fromSequence > this.#sent) return;
     this.lastGrantSequence = grantSequence;
-    order.length = this.#sent;
+    const kept: GrantedRun[] = [];
     const sentOf = new Map<number, number>();
-    for (const index of order.slice(fromSequence)) sentOf.set(index, 1 + (sentOf.get(index) ?? 0));
-    const grantedEnd = runs.reduce((sum, { count }) => sum + count, fromSequence);
-    const end = Math.min(grantedEnd, this.#sent + this.#geometry.symbolCount + LIMITS.windowPacketsMax);
+    const granted = runs.reduce((sum, { count }) => sum + count, fromSequence - this.#sent);
+    let left = Math.min(granted, this.#geometry.symbolCount + LIMITS.windowPacketsMax);
     for (const { generationIndex, count } of runs) {
+      if (left <= 0) break;
       if (generationIndex >= this.#geometry.generationCount) continue;
-      const sent = sentOf.get(generationIndex) ?? 0;
+      const sent = sentOf.get(generationIndex) ?? this.#sentSince(generationIndex, fromSequence);
       sentOf.set(generationIndex, Math.max(0, sent - count));
-      for (let left = Math.min(count - sent, end - order.length); left > 0; left--) order.push(generationIndex);
+      const unsent = Math.min(count - sent, left);
+      if (unsent <= 0) continue;
+      kept.push({ generationIndex, count: unsent });
+      left -= unsent;
     }
+    this.#runs = kept;
+    this.#at = this.#taken = 0;
+  }
+
+  /** How many packets of the generation were sent at `fromSequence` or later. */
+  #sentSince(index: number, fromSequence: number): number {
+    const sequences = this.#sequences[index] ?? [];
+    let [first, end] = [0, sequences.length];
+    while (first < end) {
+      const middle = (first + end) >> 1;
+      if (sequences[middle]! < fromSequence) first = middle + 1;
+      else end = middle;
+    }
+    return sequences.length - first;
   }
 
   /** Grants alone decide: feedback and losses change nothing here. */
