@@ -18,6 +18,8 @@ export interface SessionEvent {
   kind: "opened" | "received" | "writable" | "closed";
   /** "opened": the largest datagram that the session carries. */
   datagramBytesMax?: number;
+  /** "opened": the peer's IP address. */
+  address?: string;
   /** "received": datagrams end to end, and their lengths. */
   bytes?: Uint8Array;
   lengths?: Uint32Array;

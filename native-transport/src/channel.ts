@@ -7,6 +7,8 @@ import type { NativeSessions, SessionStats } from "./addon";
 
 /** One session. */
 export interface TransportChannel {
+  /** The peer's IP address. */
+  readonly address: string;
   /** Queues a message of up to 16,384 bytes. Returns false when the session is over. */
   send(message: Uint8Array): boolean;
   /** Bytes that the queue takes: below 0 when it holds too many. When it is not above 0, `onWritable` follows. */
@@ -31,6 +33,7 @@ const ROOM_BYTES_FIRST = 8 * 1024;
 
 export class NativeChannel implements TransportChannel {
   handlers: ChannelHandlers | undefined;
+  readonly address: string;
   readonly #fragmenter = new Fragmenter();
   readonly #reassembler = new Reassembler();
   #isOpen = true;
@@ -45,10 +48,16 @@ export class NativeChannel implements TransportChannel {
   readonly #datagramBytesMax: number;
   readonly #forget: () => void;
 
-  constructor(native: NativeSessions, session: number, datagramBytesMax: number, forget: () => void) {
+  constructor(
+    native: NativeSessions,
+    session: number,
+    opened: { datagramBytesMax: number; address: string },
+    forget: () => void,
+  ) {
     this.#native = native;
     this.#session = session;
-    this.#datagramBytesMax = datagramBytesMax;
+    this.#datagramBytesMax = opened.datagramBytesMax;
+    this.address = opened.address;
     this.#forget = forget;
   }
 

@@ -2,6 +2,7 @@
 //! so a burst of datagrams costs one crossing. The received datagrams of a session wait in one bounded buffer.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -19,9 +20,10 @@ pub struct Batch {
 }
 
 pub enum Change {
-    /// The session carries datagrams of up to `datagram_bytes_max`.
+    /// The session carries datagrams of up to `datagram_bytes_max` to a peer at `address`.
     Opened {
         datagram_bytes_max: u32,
+        address: Option<IpAddr>,
     },
     /// The session's queue has room again.
     Writable,

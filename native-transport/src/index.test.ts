@@ -119,7 +119,7 @@ test("webtransport: the door gives the native part or names what to build", () =
       signal,
       sendOffer: ({ fingerprint, ...own }) => {
         const credentials = drawIceCredentials();
-        const shown = server.accept({ ...credentials, fingerprint, onSession: () => nothing });
+        const { fingerprint: shown } = server.accept({ ...credentials, fingerprint, onSession: () => nothing });
         const candidates = [{ address: "127.0.0.1", port: server.port }];
         const answer = { ...credentials, fingerprint: shown, candidates };
         expect(own.ufrag.length).toBeGreaterThan(3);

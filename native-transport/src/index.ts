@@ -10,7 +10,7 @@ import { WebTransportClient, WebTransportServer, type ServerOptions } from "./we
 export type { Congestion, CongestionControl, IceCredentials, RtcAnswer, SessionStats } from "./addon";
 export type { ChannelHandlers, TransportChannel } from "./channel";
 export { fingerprintLine, readFingerprint, sdpValue } from "./sdp";
-export { drawIceCredentials, type RtcClient, type RtcServer } from "./webrtc";
+export { drawIceCredentials, type AwaitedClient, type RtcClient, type RtcServer } from "./webrtc";
 export type { WebTransportClient, WebTransportServer } from "./webtransport";
 
 /** The native part, or the reason why it is missing, in one sentence for a log. */

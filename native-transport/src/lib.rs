@@ -37,6 +37,8 @@ pub struct SessionEvent {
     /// "opened", "received", "writable" or "closed".
     pub kind: String,
     pub datagram_bytes_max: Option<u32>,
+    /// The peer's IP address.
+    pub address: Option<String>,
     /// The received datagrams, end to end.
     pub bytes: Option<Buffer>,
     pub lengths: Option<Uint32Array>,
@@ -434,9 +436,11 @@ fn take(events: &Events) -> Vec<SessionEvent> {
         ..event(session, "received")
     });
     let changed = |(session, change): (u32, Change)| match change {
-        Change::Opened { datagram_bytes_max } => {
-            SessionEvent { datagram_bytes_max: Some(datagram_bytes_max), ..event(session, "opened") }
-        }
+        Change::Opened { datagram_bytes_max, address } => SessionEvent {
+            datagram_bytes_max: Some(datagram_bytes_max),
+            address: address.map(|address| address.to_string()),
+            ..event(session, "opened")
+        },
         Change::Writable => event(session, "writable"),
         Change::Closed { reason } => SessionEvent { reason: Some(reason), ..event(session, "closed") },
     };
@@ -444,7 +448,15 @@ fn take(events: &Events) -> Vec<SessionEvent> {
 }
 
 fn event(session: u32, kind: &str) -> SessionEvent {
-    SessionEvent { session, kind: kind.to_owned(), datagram_bytes_max: None, bytes: None, lengths: None, reason: None }
+    SessionEvent {
+        session,
+        kind: kind.to_owned(),
+        datagram_bytes_max: None,
+        address: None,
+        bytes: None,
+        lengths: None,
+        reason: None,
+    }
 }
 
 fn send(session: Option<Arc<Session>>, bytes: &[u8], lengths: &[u32]) -> i64 {

@@ -45,10 +45,12 @@ export class Sessions {
     return this.#open.size;
   }
 
-  #dispatch({ session, kind, datagramBytesMax = 0, bytes, lengths, reason = "" }: SessionEvent): void {
+  #dispatch({ session, kind, datagramBytesMax = 0, address = "", bytes, lengths, reason = "" }: SessionEvent): void {
     const channel = this.#open.get(session);
     if (kind === "opened") {
-      const made = new NativeChannel(this.#native(), session, datagramBytesMax, () => this.#forget(session));
+      const made = new NativeChannel(this.#native(), session, { datagramBytesMax, address }, () =>
+        this.#forget(session),
+      );
       this.#open.set(session, made);
       this.#hooks.opened(session, made);
     } else if (kind === "received") channel?.handleReceived(bytes!, lengths!);

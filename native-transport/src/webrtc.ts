@@ -21,6 +21,16 @@ export function drawIceCredentials(): IceCredentials {
 
 export interface AcceptOptions extends RtcOffer {
   onSession(channel: TransportChannel): ChannelHandlers;
+  /** The session ended before it opened. */
+  onFailed?(): void;
+}
+
+/** A client that has not come yet. */
+export interface AwaitedClient {
+  /** The SHA-256 of the certificate that the client will see. */
+  fingerprint: Uint8Array;
+  /** Forgets the client. Changes nothing once the session is open. */
+  giveUp(): void;
 }
 
 export class RtcServer {
@@ -37,7 +47,11 @@ export class RtcServer {
         this.#awaited.delete(session);
         if (client) channel.handlers = client.onSession(channel);
       },
-      failed: (session) => this.#awaited.delete(session),
+      failed: (session) => {
+        const client = this.#awaited.get(session);
+        this.#awaited.delete(session);
+        client?.onFailed?.();
+      },
     });
     this.#native = new addon.RtcServer(host, port, this.#sessions.wake);
     this.#hold.set(true);
@@ -52,15 +66,15 @@ export class RtcServer {
     return this.#sessions.size + this.#awaited.size;
   }
 
-  /**
-   * Awaits a client. Forgets it when it does not come within 15 s. Returns the SHA-256 of the certificate that the
-   * client will see.
-   */
-  accept(client: AcceptOptions): Uint8Array {
+  /** Awaits a client. Forgets it when it does not come within 15 s. */
+  accept(client: AcceptOptions): AwaitedClient {
     const { fingerprint, ufrag, password } = client;
     const accepted = this.#native.accept({ fingerprint, ufrag, password });
     this.#awaited.set(accepted.session, client);
-    return accepted.fingerprint;
+    const giveUp = (): void => {
+      if (this.#awaited.delete(accepted.session)) this.#native.closeSession(accepted.session, "given up");
+    };
+    return { fingerprint: accepted.fingerprint, giveUp };
   }
 
   close(): void {

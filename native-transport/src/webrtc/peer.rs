@@ -274,7 +274,8 @@ impl Peer {
             }
             Event::Opened => {
                 state.is_open = true;
-                self.events.change(self.id, Change::Opened { datagram_bytes_max: MESSAGE_BYTES_MAX as u32 });
+                let address = state.route.map(|route| route.remote.ip());
+                self.events.change(self.id, Change::Opened { datagram_bytes_max: MESSAGE_BYTES_MAX as u32, address });
             }
             Event::Closed(reason) => return Err(Some(reason.to_owned())),
         }

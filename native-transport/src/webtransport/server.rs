@@ -2,8 +2,8 @@
 //! What a session does is session.rs.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,8 @@ use crate::runtime::{lock, runtime};
 pub(super) const FIRST_BYTES_MAX: usize = 1024;
 /// Limit of handshakes at once. From half of it on, clients must first show that they own their address.
 const HANDSHAKES_MAX: usize = 256;
+/// Limit of handshakes at once with one network, from that half on. Otherwise one client could hold all of them.
+const HANDSHAKES_OF_ONE_MAX: usize = HANDSHAKES_MAX / 8;
 /// TLS tickets for clients that come again. Each takes a few hundred bytes.
 const TICKETS_MAX: usize = 4096;
 /// What a connection has learned about its path is used for this time.
@@ -80,7 +82,7 @@ impl Server {
             congestion,
             paths: Mutex::default(),
             draining: Arc::clone(&server.draining),
-            handshakes: AtomicUsize::new(0),
+            handshakes: Mutex::default(),
             handshake_time,
             sessions_max,
             events,
@@ -126,10 +128,47 @@ struct Admission {
     /// What earlier connections learned, by client address, and when.
     paths: Mutex<HashMap<IpAddr, (Path, Instant)>>,
     draining: Arc<AtomicBool>,
-    handshakes: AtomicUsize,
+    handshakes: Mutex<Handshakes>,
     handshake_time: Duration,
     sessions_max: usize,
     events: Arc<Events>,
+}
+
+/// Handshakes under way, by the network of the client.
+#[derive(Default)]
+struct Handshakes {
+    under_way: usize,
+    of_client: HashMap<IpAddr, usize>,
+}
+
+impl Handshakes {
+    /// All, and those of the client.
+    fn counts(&self, client: IpAddr) -> (usize, usize) {
+        (self.under_way, self.of_client.get(&client).copied().unwrap_or(0))
+    }
+
+    fn begin(&mut self, client: IpAddr) {
+        self.under_way += 1;
+        *self.of_client.entry(client).or_default() += 1;
+    }
+
+    fn end(&mut self, client: IpAddr) {
+        self.under_way -= 1;
+        if let Some(count) = self.of_client.get_mut(&client) {
+            *count -= 1;
+            if *count == 0 {
+                self.of_client.remove(&client);
+            }
+        }
+    }
+}
+
+/// The address itself, or the /64 of an IPv6 address, because one client can use all addresses of it.
+fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(six) => IpAddr::V6(Ipv6Addr::from_bits(six.to_bits() >> 64 << 64)),
+        four => four,
+    }
 }
 
 async fn accept_all(endpoint: Endpoint, admission: Arc<Admission>, mut stopped: watch::Receiver<bool>) {
@@ -140,15 +179,19 @@ async fn accept_all(endpoint: Endpoint, admission: Arc<Admission>, mut stopped: 
             _ = stopped.changed() => break,
         };
         let Some(incoming) = incoming else { break };
-        let under_way = admission.handshakes.load(Ordering::Relaxed);
+        let client = network_of(incoming.remote_address().ip());
+        let (under_way, of_client) = lock(&admission.handshakes).counts(client);
+        let is_half_full = under_way >= HANDSHAKES_MAX / 2;
         if under_way >= HANDSHAKES_MAX || admission.draining.load(Ordering::Acquire) {
             incoming.refuse();
-        } else if under_way >= HANDSHAKES_MAX / 2 && !incoming.remote_address_validated() {
+        } else if is_half_full && !incoming.remote_address_validated() {
             // Fails only for clients that have shown their address, and this branch excludes them.
             let _ = incoming.retry();
+        } else if is_half_full && of_client >= HANDSHAKES_OF_ONE_MAX {
+            incoming.refuse();
         } else {
-            admission.handshakes.fetch_add(1, Ordering::Relaxed);
-            tokio::spawn(Arc::clone(&admission).admit(incoming));
+            lock(&admission.handshakes).begin(client);
+            tokio::spawn(Arc::clone(&admission).admit(incoming, client));
         }
     }
     endpoint.close(VarInt::from_u32(0), b"the proxy stops");
@@ -167,10 +210,10 @@ impl Drop for CloseOnDrop {
 }
 
 impl Admission {
-    async fn admit(self: Arc<Self>, incoming: Incoming) {
+    async fn admit(self: Arc<Self>, incoming: Incoming, client: IpAddr) {
         let address = incoming.remote_address().ip();
         let handshake = tokio::time::timeout(self.handshake_time, self.handshake(incoming)).await;
-        self.handshakes.fetch_sub(1, Ordering::Relaxed);
+        lock(&self.handshakes).end(client);
         if let Ok(Some((id, connection, first))) = handshake {
             if let Some(path) = self.sessions.run(id, connection, first, &self.events).await {
                 remember(&mut lock(&self.paths), address, (path, Instant::now()));

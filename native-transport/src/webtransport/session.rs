@@ -39,7 +39,8 @@ impl Session {
         let (queue, waiting) = mpsc::unbounded_channel();
         let session = Arc::new(Self { id, connection, queue, room: Room::default(), events });
         let datagram_bytes_max = session.connection.message_bytes_max() as u32;
-        session.events.change(id, Change::Opened { datagram_bytes_max });
+        let address = Some(session.connection.quic().remote_address().ip());
+        session.events.change(id, Change::Opened { datagram_bytes_max, address });
         tokio::spawn(Arc::clone(&session).send_queued(waiting));
         session
     }
