@@ -174,6 +174,7 @@ describe("refused addresses", () => {
       const { token } = await getJson<{ token: string }>(`${other.origo.url}/v1/proxies`);
       const response = await fetch(
         `${other.proxies[0]?.url}/v1/fetch?url=${encodeURIComponent(target)}&token=${token}`,
+        { headers: { "tributary-client": "test" } },
       );
       expect(response.status).toBe(403);
       expect(((await response.json()) as { error: { kind: string } }).error.kind).toBe("egressRefused");

@@ -53,6 +53,7 @@ const NAMED_KINDS = [
   "badRequest",
   "badUrl",
   "budgetSpent",
+  "clientRefused",
   "draining",
   "egressRefused",
   "internalError",

@@ -29,7 +29,8 @@ export interface ChannelHandlers {
   handleClosed(reason: string): void;
 }
 
-export type OpenSession = (channel: Channel) => ChannelHandlers;
+/** `address`: the IP address at the other end. */
+export type OpenSession = (channel: Channel, address: string) => ChannelHandlers;
 
 /** Wraps a channel of the native part. */
 export function nativeChannel(transport: TransportName, channel: TransportChannel): Channel {

@@ -15,6 +15,7 @@ import {
   type Rejection,
 } from "@tributary/contract";
 import { LIMITS, type ChunkSource, type PlanHead } from "@tributary/protocol";
+import type { Client } from "./clients";
 import { keepMsOf } from "./cache-control";
 import { egressError, rejectionOf } from "./egress/error";
 import type { Egress, OriginResponse } from "./egress/fetch";
@@ -42,6 +43,8 @@ export interface ChunkRequest {
   url: string;
   range?: RangeRequest | undefined;
   cache?: CacheMode | undefined;
+  /** Who asks. */
+  client?: Client | undefined;
 }
 
 /** A reader's hold on a chunk. The reader closes it once and then hears nothing more. */
@@ -117,8 +120,8 @@ export class ChunkStore {
     return { ...this.#counts, cacheBytes: this.#keptBytes };
   }
 
-  /** Joins the chunk or starts its fetch. Throws an `EgressError` when the policy refuses the URL. */
-  open({ url, range, cache = "default" }: ChunkRequest, listener: ChunkListener): Lease {
+  /** Joins the chunk or starts its fetch for `client`. Throws an `EgressError` when the policy refuses the URL. */
+  open({ url, range, cache = "default", client }: ChunkRequest, listener: ChunkListener): Lease {
     const { href } = this.#options.egress.vet(url);
     const key = keyOf(href, range);
     const isShared = cache === "default";
@@ -131,7 +134,7 @@ export class ChunkStore {
     this.#join(reader);
     if (!known) {
       if (isShared) this.#chunks.set(key, chunk);
-      void this.#fill(chunk, url, range);
+      void this.#fill(chunk, url, range, client);
     } else if (chunk.body) setImmediate(() => this.#giveHead(reader, { ...chunk.head!, serverFetchMs: 0 }));
     return { close: () => this.#leave(reader) };
   }
@@ -189,9 +192,14 @@ export class ChunkStore {
     if (reader.chunk.readers.has(reader)) reader.listener.onGrowth();
   }
 
-  async #fill(chunk: StoredChunk, url: string, range: RangeRequest | undefined): Promise<void> {
+  async #fill(
+    chunk: StoredChunk,
+    url: string,
+    range: RangeRequest | undefined,
+    client: Client | undefined,
+  ): Promise<void> {
     try {
-      const response = await this.#options.egress.fetch(url, range, chunk.cancel.signal);
+      const response = await this.#options.egress.fetch(url, range, chunk.cancel.signal, client);
       if (chunk.readers.size === 0) return response.cancel();
       const head = headOf(response);
       const unshareable = unshareableReason(response);

@@ -5,6 +5,7 @@
 import { hostname } from "node:os";
 import { isIP } from "node:net";
 import { z } from "zod";
+import { parseOrigins } from "@tributary/contract";
 import { PROXY_SETTINGS } from "@tributary/contract/settings";
 import { parseHostRule, type HostRule } from "./egress/policy";
 
@@ -65,6 +66,14 @@ const hostRules = (anyAllowed: boolean) =>
     return rules;
   });
 
+const pageOrigins = z.string().transform((value, context) => {
+  const origins = parseOrigins(value);
+  if (origins) return origins;
+  const message = "must be a comma-separated list of origins of pages, as in https://player.example";
+  context.addIssue({ code: z.ZodIssueCode.custom, message });
+  return z.NEVER;
+});
+
 const published = z.string().transform((value, context): PublishedRange => {
   const match = /^([^:\s]+):(\d{1,5})(?:-(\d{1,5}))?$/.exec(value);
   const [first, last] = [Number(match?.[2]), Number(match?.[3] ?? match?.[2])];
@@ -108,6 +117,9 @@ const Environment = z
     ORIGO_URL: httpUrl.optional(),
     ORIGO_SECRET: z.string().min(1).optional(),
     PUBLIC_URL: httpUrl.optional(),
+    ALLOW_ORIGINS: pageOrigins.default(""),
+    /** Reverse proxies in front of the HTTP port whose X-Forwarded-For is believed. */
+    TRUSTED_HOPS: integer(16).default("0"),
     PUBLIC_ADDRESS: address.optional(),
     PUBLIC_UDP_PORT: publicPort.optional(),
     PUBLIC_WEBTRANSPORT_PORT: publicPort.optional(),

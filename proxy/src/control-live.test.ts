@@ -95,9 +95,11 @@ async function until(check: () => Promise<boolean>): Promise<void> {
   throw new Error("it did not come true within 10 s");
 }
 
+const CLIENT = { headers: { "tributary-client": "test" } };
+
 async function downloadMs(): Promise<number> {
   const startMs = performance.now();
-  const bytes = (await (await fetch(`${proxyUrl}/v1/fetch?url=${encodeURIComponent(originUrl)}`)).arrayBuffer())
+  const bytes = (await (await fetch(`${proxyUrl}/v1/fetch?url=${encodeURIComponent(originUrl)}`, CLIENT)).arrayBuffer())
     .byteLength;
   expect(bytes).toBe(BODY.length);
   return performance.now() - startMs;
@@ -133,7 +135,7 @@ test("a draining proxy gets no new requests and no new clients, until it is enab
   await call("POST", `/v1/fleet/${proxyId}`, { action: "drain" });
   await until(async () => (await health()) === "draining");
   expect((await call("GET", "/v1/proxies")).proxies).toEqual([]);
-  expect((await fetch(`${proxyUrl}/v1/fetch?url=${encodeURIComponent(originUrl)}`)).status).toBe(503);
+  expect((await fetch(`${proxyUrl}/v1/fetch?url=${encodeURIComponent(originUrl)}`, CLIENT)).status).toBe(503);
   await call("POST", `/v1/fleet/${proxyId}`, { action: "enable" });
   await until(async () => (await health()) === "ok");
   expect((await call("GET", "/v1/proxies")).proxies).toHaveLength(1);
@@ -141,7 +143,7 @@ test("a draining proxy gets no new requests and no new clients, until it is enab
 
 test("a proxy that requires tokens serves only clients with a token of its Origo", async () => {
   const statusWith = async (token: string): Promise<number> => {
-    const response = await fetch(`${proxyUrl}/v1/fetch?url=${encodeURIComponent(originUrl)}${token}`);
+    const response = await fetch(`${proxyUrl}/v1/fetch?url=${encodeURIComponent(originUrl)}${token}`, CLIENT);
     await response.arrayBuffer();
     return response.status;
   };

@@ -6,8 +6,10 @@ export interface Counters {
   errors: number;
   /** Frames from clients that could not be read, or that clients may not send. */
   rejectedFrames: number;
+  /** Messages that were not read, because their client had taken its part of the time. */
+  unreadMessages: number;
 }
 
 export function newCounters(): Counters {
-  return { sentPackets: 0, errors: 0, rejectedFrames: 0 };
+  return { sentPackets: 0, errors: 0, rejectedFrames: 0, unreadMessages: 0 };
 }

@@ -18,7 +18,7 @@ import { EgressError, rejectionOf } from "./egress/error";
 import type { OriginResponse } from "./egress/fetch";
 import type { Log } from "./log";
 import type { Feeder, Shaper } from "./shaper";
-import type { Allowance } from "./token";
+import { budgetSpent, type Allowance } from "./token";
 
 export interface HttpDeliveryOptions {
   response: Response;
@@ -26,7 +26,7 @@ export interface HttpDeliveryOptions {
   chunks: Pick<ChunkStore, "open">;
   shaper: Shaper;
   log: Log;
-  /** The sent bytes count against it. */
+  /** The sent bytes count against it, and the delivery ends when they are used up. */
   allowance?: Allowance | undefined;
   /** Called once, when the delivery holds nothing. `failure`: why it failed. */
   onEnded: (failure: Rejection | undefined) => void;
@@ -70,10 +70,20 @@ export class HttpDelivery implements Feeder {
 
   feed(budgetBytes: number): number {
     if (this.#ended || this.#waitsForClient) return 0;
+    const spent = this.#spent();
+    if (spent) {
+      this.#fail(spent);
+      return 0;
+    }
     const bytes = this.#take(budgetBytes);
     if (bytes.length > 0) this.#write(bytes);
     if (this.#source && this.#sentBytes === this.#source.totalBytes) this.#finish();
     return bytes.length;
+  }
+
+  #spent(): Rejection | undefined {
+    const { allowance, wanted } = this.#options;
+    return allowance && allowance.leftBytes <= 0 ? budgetSpent(allowance) : wanted.client?.bytesRefusal();
   }
 
   #take(budgetBytes: number): Uint8Array {
@@ -91,8 +101,9 @@ export class HttpDelivery implements Feeder {
   }
 
   #write(bytes: Uint8Array): void {
-    const { response, shaper } = this.#options;
+    const { response, shaper, wanted } = this.#options;
     this.#sentBytes += bytes.length;
+    wanted.client?.noteSent(bytes.length);
     if (this.#options.allowance) this.#options.allowance.leftBytes -= bytes.length;
     if (response.write(bytes)) return;
     this.#waitsForClient = true;

@@ -3,11 +3,17 @@ import type { Rejection } from "@tributary/contract";
 import http from "node:http";
 import net, { type AddressInfo } from "node:net";
 import { ChunkStore } from "./chunks";
+import { Clients } from "./clients";
 import { Egress } from "./egress/fetch";
 import { makeApp, type HttpOptions } from "./http";
 import type { Log } from "./log";
 import { Shaper } from "./shaper";
+import type { Allowance } from "./token";
 
+const CLIENT = { headers: { "tributary-client": "test" } };
+const EXTENSION = "chrome-extension://abcdefghijklmnop";
+const limits = { addressBytes: 1e9, addressOffers: 100, controlPerMille: 400 };
+const clients = new Clients(() => limits);
 const RESOURCE = Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index * 7) % 251));
 let fetches: string[] = [];
 let closedEarly = 0;
@@ -62,6 +68,7 @@ let proxy: http.Server;
 let egress: Egress;
 let status: "starting" | "ok" | "draining" = "ok";
 let deliveries = 0;
+let allowance: Allowance | undefined;
 const failures: Rejection[] = [];
 const logged: string[] = [];
 const log: Log = (event, fields) => void logged.push(`${event} ${JSON.stringify(fields)}`);
@@ -82,7 +89,10 @@ beforeAll(async () => {
     chunks: new ChunkStore({ egress, log, limits: { cacheBytes: 1e7, pinnedBytes: 2 ** 28, cacheKeepMs: 60_000 } }),
     shaper: new Shaper(0),
     log,
-    admit: () => undefined,
+    admit: () => allowance,
+    clientAt: (address) => clients.of(address),
+    trustedHops: 0,
+    pageOrigins: ["https://player.test"],
     openSession: async (offer) =>
       offer === "good" ? { sessionId: "1", sdp: "answer" } : { kind: "badOffer", message: "bad" },
     onDelivery: (change, failure) => {
@@ -108,11 +118,13 @@ afterAll(() => {
 });
 
 const through = (url: string, headers: Record<string, string> = {}, signal?: AbortSignal) =>
-  fetch(`${proxyUrl}/v1/fetch?url=${encodeURIComponent(url)}`, { headers, ...(signal ? { signal } : {}) });
+  fetch(`${proxyUrl}/v1/fetch?url=${encodeURIComponent(url)}`, {
+    headers: { "tributary-client": "test", origin: EXTENSION, ...headers },
+    ...(signal ? { signal } : {}),
+  });
 
 async function errorOf(response: Response): Promise<[status: number, kind: string]> {
   const body = (await response.json()) as { error: Rejection };
-  expect(response.headers.get("access-control-allow-origin")).toBe("*");
   return [response.status, body.error.kind];
 }
 
@@ -132,7 +144,7 @@ test("http: a whole resource comes with the allowed headers of the origin and no
     "content-length": "300000",
     etag: '"e"',
     "last-modified": "Thu, 01 Jan 2026 00:00:00 GMT",
-    "access-control-allow-origin": "*",
+    "access-control-allow-origin": EXTENSION,
     "x-origin-access-control-allow-origin": "http://page.test",
     "timing-allow-origin": "*",
     "access-control-expose-headers": expect.stringContaining("x-origin-access-control-allow-origin"),
@@ -225,8 +237,8 @@ test.each<[string, string, number, string]>([
 });
 
 test("http: refuses no url, two urls, two ranges, a bad method and a bad path", async () => {
-  expect(await errorOf(await fetch(`${proxyUrl}/v1/fetch`))).toEqual([400, "badUrl"]);
-  expect(await errorOf(await fetch(`${proxyUrl}/v1/fetch?url=http://a&url=http://b`))).toEqual([400, "badUrl"]);
+  expect(await errorOf(await fetch(`${proxyUrl}/v1/fetch`, CLIENT))).toEqual([400, "badUrl"]);
+  expect(await errorOf(await fetch(`${proxyUrl}/v1/fetch?url=http://a&url=http://b`, CLIENT))).toEqual([400, "badUrl"]);
   expect(await errorOf(await through(`${originUrl}/video`, { range: "bytes=0-1,5-6" }))).toEqual([400, "badRange"]);
   expect(await errorOf(await fetch(`${proxyUrl}/v1/nothing`))).toEqual([404, "notFound"]);
   expect(await errorOf(await fetch(`${proxyUrl}/v1/fetch?url=${originUrl}`, { method: "POST" }))).toEqual([
@@ -243,9 +255,48 @@ test("http: the log has hosts, but no paths or queries", async () => {
   expect(logged.join()).not.toMatch(/path|token|secret/);
 });
 
-test("http: preflights are answered for any path", async () => {
-  const response = await fetch(`${proxyUrl}/v1/sessions`, { method: "OPTIONS" });
-  expect([response.status, response.headers.get("access-control-allow-headers")]).toEqual([204, "Content-Type, Range"]);
+test("http: preflights permit extensions and the pages that the operator allows, and no others", async () => {
+  const permitted = async (origin: string) => {
+    const response = await fetch(`${proxyUrl}/v1/fetch`, { method: "OPTIONS", headers: { origin } });
+    const { headers, status } = response;
+    return [status, headers.get("access-control-allow-origin"), headers.get("access-control-allow-headers")];
+  };
+  const names = "Content-Type, Range, tributary-client";
+  for (const origin of [EXTENSION, "moz-extension://0f0e-11", "https://player.test"])
+    expect(await permitted(origin)).toEqual([204, origin, names]);
+  for (const origin of ["https://evil.test", "http://player.test", "null", "chrome-extension://a.evil.test", ""])
+    expect([origin, ...(await permitted(origin))]).toEqual([origin, 403, null, null]);
+});
+
+test("http: other pages get nothing, and a client names itself", async () => {
+  const refused = [403, "clientRefused"];
+  const kind = async (response: Response) => [
+    response.status,
+    ((await response.json()) as { error: Rejection }).error.kind,
+  ];
+  expect(await kind(await through(`${originUrl}/video`, { origin: "https://evil.test" }))).toEqual(refused);
+  expect(await kind(await fetch(`${proxyUrl}/v1/fetch?url=${encodeURIComponent(`${originUrl}/video`)}`))).toEqual(
+    refused,
+  );
+  const session = { method: "POST", body: '{"sdp":"good"}' };
+  const headers = { "content-type": "application/json", origin: "https://evil.test" };
+  expect(await kind(await fetch(`${proxyUrl}/v1/sessions`, { ...session, headers }))).toEqual(refused);
+  expect(fetches).toEqual([]);
+  const page = await through(`${originUrl}/video`, { origin: "https://player.test" });
+  expect([page.status, page.headers.get("access-control-allow-origin")]).toEqual([200, "https://player.test"]);
+  await page.arrayBuffer();
+});
+
+test("http: a download ends when its token or its address is used up", async () => {
+  allowance = { leftBytes: 100_000, sessions: 0, budgetBytes: 100_000 };
+  const response = await through(`${originUrl}/video`);
+  await expect(response.arrayBuffer()).rejects.toThrow();
+  expect(failures.at(-1)?.kind).toBe("budgetSpent");
+  expect(allowance.leftBytes).toBeGreaterThan(-150_000);
+  allowance = undefined;
+  limits.addressBytes = 1;
+  expect(await errorOf(await through(`${originUrl}/video`))).toEqual([429, "budgetSpent"]);
+  limits.addressBytes = 1e9;
 });
 
 test("http: health has the name, engine and sessions, and is 503 while draining or starting", async () => {

@@ -2,11 +2,19 @@
  * The HTTP endpoint: health, signalling for WebRTC, and downloads over HTTP. It translates between HTTP and the parts
  * behind it, and decides nothing but status codes. Errors are JSON `{"error": {"kind", "message", "got"?, "limit"?}}`.
  */
-import express, { type ErrorRequestHandler, type Express, type Response } from "express";
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from "express";
 import {
   CACHE_MODES,
   type CacheMode,
+  CLIENT_HEADER,
   KEPT_HEADERS,
+  mayRead,
   ORIGIN_TIME_HEADER,
   parseRange,
   RENAMED_HEADERS,
@@ -18,6 +26,7 @@ import {
 import { LIMITS } from "@tributary/protocol";
 import { z } from "zod";
 import type { ChunkStore } from "./chunks";
+import type { Client } from "./clients";
 import { HttpDelivery } from "./http-delivery";
 import { hostForLog, type Log } from "./log";
 import type { Shaper } from "./shaper";
@@ -32,8 +41,14 @@ export interface HttpOptions {
   log: Log;
   /** What the proxy may send for a request with this token. */
   admit: (token: string | undefined) => Allowance | Rejection | undefined;
-  /** Makes a session from an SDP offer. */
-  openSession: (offer: string) => Promise<{ sessionId: string; sdp: string } | Rejection>;
+  /** Makes a session of `client` from an SDP offer. */
+  openSession: (offer: string, client: Client) => Promise<{ sessionId: string; sdp: string } | Rejection>;
+  /** The client at an IP address. */
+  clientAt: (address: string) => Client;
+  /** Reverse proxies in front whose X-Forwarded-For is believed. */
+  trustedHops: number;
+  /** Origins of the pages that may read answers, besides extensions. */
+  pageOrigins: readonly string[];
   /** A delivery has begun (1) or ended (-1). */
   onDelivery: (change: 1 | -1, failure?: Rejection) => void;
 }
@@ -55,6 +70,7 @@ const STATUS_OF: Partial<Record<RejectionKind, number>> = {
   badRange: 400,
   badRequest: 400,
   badOffer: 400,
+  clientRefused: 403,
   egressRefused: 403,
   tokenMissing: 401,
   tokenRefused: 401,
@@ -75,21 +91,9 @@ export function makeApp(options: HttpOptions): Express {
   app.disable("x-powered-by");
   app.disable("etag");
   app.set("query parser", "simple");
-  app.use((_request, response, next) => {
-    response.set({
-      "Access-Control-Allow-Origin": "*",
-      "Cache-Control": "no-store",
-      "X-Content-Type-Options": "nosniff",
-    });
-    next();
-  });
-  app.options("/{*path}", (_request, response) => {
-    response.set({
-      "Access-Control-Allow-Methods": "GET, POST",
-      "Access-Control-Allow-Headers": "Content-Type, Range",
-    });
-    response.set("Access-Control-Max-Age", "86400").status(204).end();
-  });
+  app.set("trust proxy", options.trustedHops);
+  app.use(shareWithExtensions(options.pageOrigins));
+  app.options("/{*path}", (_request, response) => response.status(204).end());
   app.head("/{*path}", (_request, response) => refuse(response, { kind: "methodNotAllowed", message: "Use GET." }));
   app.get("/healthz", (_request, response) => {
     const health = options.health();
@@ -98,12 +102,12 @@ export function makeApp(options: HttpOptions): Express {
   app.get("/v1/whoami", (_request, response) => {
     response.type("text/plain").send(options.nonce);
   });
-  app.get("/v1/fetch", (request, response) => fetchThrough(options, request.query, request.headers.range, response));
+  app.get("/v1/fetch", (request, response) => fetchThrough(options, request, response));
   app.post(
     "/v1/sessions",
     express.json({ limit: OFFER_BYTES_MAX + LIMITS.tokenBytesMax + 1024 }),
     async (request, response) => {
-      await openSession(options, request.body, response);
+      await openSession(options, request, response);
     },
   );
   app.use((request, response) =>
@@ -113,12 +117,34 @@ export function makeApp(options: HttpOptions): Express {
   return app;
 }
 
-function fetchThrough(
-  options: HttpOptions,
-  { url, token, cache = "default" }: Record<string, unknown>,
-  rangeText: string | undefined,
-  response: Response,
-): void {
+/**
+ * Answers can be read by extensions and by the pages that the operator has allowed. Requests of other pages are
+ * refused. A page cannot send `CLIENT_HEADER` without a preflight, whose answer permits nothing.
+ */
+function shareWithExtensions(pageOrigins: readonly string[]): RequestHandler {
+  return (request, response, next) => {
+    response.set({ "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", Vary: "Origin" });
+    const { origin } = request.headers;
+    if (origin === undefined) return next();
+    if (!mayRead(origin, pageOrigins))
+      return refuse(response, { kind: "clientRefused", message: `Pages of ${origin} may not use this proxy.` });
+    response.set("Access-Control-Allow-Origin", origin);
+    if (request.method === "OPTIONS")
+      response.set({
+        "Access-Control-Allow-Methods": "GET, POST",
+        "Access-Control-Allow-Headers": `Content-Type, Range, ${CLIENT_HEADER}`,
+        "Access-Control-Max-Age": "86400",
+      });
+    next();
+  };
+}
+
+function fetchThrough(options: HttpOptions, request: Request, response: Response): void {
+  const { url, token, cache = "default" } = request.query;
+  const rangeText = request.headers.range;
+  if (request.headers[CLIENT_HEADER] === undefined)
+    return refuse(response, { kind: "clientRefused", message: `Send the header ${CLIENT_HEADER}, with any value.` });
+  const client = options.clientAt(request.ip ?? "");
   const { status } = options.health();
   if (status !== "ok") return refuse(response, { kind: status, message: `This proxy is ${status}.` });
   if (typeof url !== "string" || url === "") {
@@ -137,7 +163,7 @@ function fetchThrough(
         message: "The Range header must hold one byte range: bytes=FIRST-LAST.",
       });
   }
-  const allowance = options.admit(typeof token === "string" ? token : undefined);
+  const allowance = client.bytesRefusal() ?? options.admit(typeof token === "string" ? token : undefined);
   if (allowance && "kind" in allowance) return refuse(response, allowance);
   response.set({
     "Access-Control-Expose-Headers": EXPOSED,
@@ -152,7 +178,7 @@ function fetchThrough(
   const { chunks, shaper, log } = options;
   new HttpDelivery({
     response,
-    wanted: { url, range, cache: cache as CacheMode },
+    wanted: { url, range, cache: cache as CacheMode, client },
     chunks,
     shaper,
     log,
@@ -162,17 +188,17 @@ function fetchThrough(
   });
 }
 
-async function openSession(options: HttpOptions, body: unknown, response: Response): Promise<void> {
+async function openSession(options: HttpOptions, request: Request, response: Response): Promise<void> {
   const { status } = options.health();
   if (status !== "ok") return refuse(response, { kind: status, message: `This proxy is ${status}.` });
-  const parsed = SessionRequest.safeParse(body);
+  const parsed = SessionRequest.safeParse(request.body);
   if (!parsed.success) {
     const message = `The body must be JSON {"sdp": OFFER}. The offer must have 1 to ${OFFER_BYTES_MAX} characters.`;
     return refuse(response, { kind: "badRequest", message });
   }
   const allowance = options.admit(parsed.data.token);
   if (allowance && "kind" in allowance) return refuse(response, allowance);
-  const answer = await options.openSession(parsed.data.sdp);
+  const answer = await options.openSession(parsed.data.sdp, options.clientAt(request.ip ?? ""));
   if ("kind" in answer) refuse(response, answer);
   else response.status(201).json(answer);
 }

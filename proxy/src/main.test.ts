@@ -182,7 +182,9 @@ test("proxy: with MAX_SESSIONS 0 a session is refused with the limit", async () 
 test("proxy: on SIGTERM it finishes running requests, refuses new ones and exits with 0", async () => {
   const { ready, run: proxy } = await startProxy();
   const running = get(ready.url, "/slow");
-  const direct = fetch(`${ready.url}/v1/fetch?url=http://127.0.0.1:${originPort}/slow`);
+  const direct = fetch(`${ready.url}/v1/fetch?url=http://127.0.0.1:${originPort}/slow`, {
+    headers: { "tributary-client": "test" },
+  });
   await direct;
   while (!proxy.err.includes("sessionOpened")) await new Promise((resolve) => setTimeout(resolve, 10));
   await new Promise((resolve) => setTimeout(resolve, 200));

@@ -12,7 +12,9 @@ import { xorshift128, type Codec } from "@tributary/protocol";
 import { loadNativeTransport, type NativeTransport } from "@tributary/native-transport";
 import type { Channel, OpenSession } from "./channel";
 import { ChunkStore } from "./chunks";
+import { Clients, type Client } from "./clients";
 import type { ProxyConfig } from "./config";
+import { shareConnections } from "./connections";
 import { limitsOf, narrowed, type Limits } from "./control";
 import { newCounters } from "./counters";
 import { canonicalAddress } from "./egress/classify";
@@ -24,6 +26,7 @@ import { OrigoLink } from "./origo-link";
 import { findPublished, type PublishedPorts } from "./published";
 import { pickUdpPort, startRtc } from "./rtc";
 import { OfferError, type Rtc } from "./rtc-server";
+import { Seats, type Seat } from "./seats";
 import { Session } from "./session";
 import { Shaper } from "./shaper";
 import { TokenGate } from "./token";
@@ -36,6 +39,32 @@ const DRAIN_POLL_MS = 25;
 /** So short that the hostname and a port fit the field in Origo's schema. */
 const HOSTNAME_CHARS = 58;
 
+/** The transports take this many sessions more than there are seats, so that a newcomer can get another's seat. */
+const SESSIONS_SPARE = 64;
+
+/** The place of one session, from the offer on if there is one. */
+class SessionSeat implements Seat {
+  session: Session | undefined;
+  readonly #sinceMs = performance.now();
+  readonly #giveUp: () => void;
+
+  constructor(
+    readonly client: string,
+    giveUp: () => void,
+  ) {
+    this.#giveUp = giveUp;
+  }
+
+  idleSinceMs(): number | undefined {
+    return this.session ? this.session.idleSinceMs : this.#sinceMs;
+  }
+
+  end(): void {
+    if (this.session) this.session.close("another client needs the room");
+    else this.#giveUp();
+  }
+}
+
 export class Proxy {
   readonly #startedMs = performance.now();
   readonly #startedAtMs = Date.now();
@@ -43,6 +72,9 @@ export class Proxy {
   #clockAheadMs = this.#startedAtMs - this.#startedMs;
   readonly #counters = newCounters();
   readonly #sessions = new Map<string, Session>();
+  /** The open sessions, and the clients that were answered and have not come yet. */
+  readonly #seats = new Seats<SessionSeat>(() => this.#limits.sessionsMax);
+  readonly #clients = new Clients(() => this.#limits);
   readonly #egress: Egress;
   readonly #chunks: ChunkStore;
   readonly #shaper: Shaper;
@@ -94,11 +126,14 @@ export class Proxy {
       shaper: this.#shaper,
       log,
       admit: (token) => this.#tokens.admit(token),
-      openSession: (offer) => this.#openSession(offer),
+      openSession: (offer, client) => this.#openSession(offer, client),
+      clientAt: (address) => this.#clients.of(address),
+      trustedHops: config.TRUSTED_HOPS,
+      pageOrigins: config.ALLOW_ORIGINS,
       onDelivery: (change, failure) => this.#countDelivery(change, failure),
     });
     this.#http = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, app);
-    this.#http.maxConnections = this.#limits.httpConnectionsMax;
+    shareConnections(this.#http, () => this.#limits.httpConnectionsMax);
   }
 
   /** Rejects when a port is taken or the published ports are not found. The process should then end. */
@@ -152,7 +187,7 @@ export class Proxy {
       host: config.HOST,
       port,
       name: host,
-      sessionsMax: config.MAX_SESSIONS,
+      sessionsMax: config.MAX_SESSIONS + SESSIONS_SPARE,
       onSession: this.#onSession,
       onRotated: () => {
         this.webTransportAddress = edge.address(`${urlHost(host)}:${publicPort ?? edge.port}`);
@@ -167,7 +202,7 @@ export class Proxy {
     this.#udp = await UdpEdge.listen({
       host: this.#config.HOST,
       port,
-      sessionsMax: this.#config.MAX_SESSIONS,
+      sessionsMax: this.#config.MAX_SESSIONS + SESSIONS_SPARE,
       onSession: this.#onSession,
     });
     this.udpAddress = { host, port: this.#udp.port };
@@ -214,38 +249,45 @@ export class Proxy {
   }
 
   /** Makes a WebRTC session of an offer. */
-  async #openSession(offer: string): Promise<{ sessionId: string; sdp: string } | Rejection> {
-    const limit = this.#limits.sessionsMax;
-    const got =
-      this.#rtc!.connectionCount + (this.#webTransport?.sessionCount ?? 0) + (this.#udp?.sessionCount ?? 0) + 1;
-    if (got > limit)
-      return {
-        kind: "tooManySessions",
-        message: `This proxy has no free session: got ${got}, limit ${limit}.`,
-        got,
-        limit,
-      };
+  async #openSession(offer: string, client: Client): Promise<{ sessionId: string; sdp: string } | Rejection> {
+    const refused = client.noteOffer();
+    if (refused) return refused;
     const sessionId = randomUUID();
+    const seat = new SessionSeat(client.name, () => this.#rtc!.giveUp(sessionId));
+    if (!this.#seats.take(seat)) return this.#full();
+    const leave = (): void => this.#seats.leave(seat);
     try {
-      return {
-        sessionId,
-        sdp: await this.#rtc!.accept(sessionId, offer, (channel) => this.#makeSession(sessionId, channel)),
-      };
+      const open: OpenSession = (channel) => (seat.session = this.#makeSession(sessionId, channel, client, leave));
+      return { sessionId, sdp: await this.#rtc!.accept(sessionId, offer, open, leave) };
     } catch (error) {
+      leave();
       if (!(error instanceof OfferError)) throw error;
       return { kind: "badOffer", message: error.message };
     }
   }
 
-  /** Opens a session for a transport that needs no signalling. */
-  readonly #onSession: OpenSession = (channel) => {
-    const session = this.#makeSession(randomUUID(), channel);
+  #full(): Rejection {
     const limit = this.#limits.sessionsMax;
-    if (this.#sessions.size > limit) setImmediate(() => session.close(`tooManySessions: limit ${limit}`));
+    const got = this.#seats.taken + 1;
+    return {
+      kind: "tooManySessions",
+      message: `This proxy has no free session: got ${got}, limit ${limit}.`,
+      got,
+      limit,
+    };
+  }
+
+  /** Opens a session for a transport that needs no signalling. */
+  readonly #onSession: OpenSession = (channel, address) => {
+    const client = this.#clients.of(address);
+    const seat = new SessionSeat(client.name, () => undefined);
+    const session = this.#makeSession(randomUUID(), channel, client, () => this.#seats.leave(seat));
+    seat.session = session;
+    if (!this.#seats.take(seat)) setImmediate(() => session.close(`tooManySessions: ${this.#full().message}`));
     return session;
   };
 
-  #makeSession(id: string, channel: Channel): Session {
+  #makeSession(id: string, channel: Channel, client: Client, onClosed: () => void): Session {
     const codec = this.#codec;
     const chunks = this.#chunks;
     const shaper = this.#shaper;
@@ -261,7 +303,12 @@ export class Proxy {
       shaper,
       counters,
       log,
-      onClosed: () => this.#sessions.delete(id),
+      client,
+      onClosed: () => {
+        this.#sessions.delete(id);
+        onClosed();
+      },
+      tokenSessionsMax: () => this.#limits.tokenSessionsMax,
       idleMs: this.#limits.sessionIdleMs,
       admit: (token) => this.#tokens.admit(token),
     });
@@ -317,7 +364,6 @@ export class Proxy {
       stallMs: this.#limits.originStallMs,
       totalMs: this.#limits.originTotalMs,
     });
-    this.#http.maxConnections = this.#limits.httpConnectionsMax;
     this.#link?.setHeartbeat(this.#limits.heartbeatMs);
     this.#status = draining ? "draining" : "ok";
     for (const session of this.#sessions.values()) session.drain(draining);

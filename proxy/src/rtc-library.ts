@@ -44,6 +44,8 @@ export class LibraryRtc implements Rtc {
   readonly #listener: IceUdpMuxListener;
   readonly #bindAddress: string | undefined;
   readonly #connections = new Set<PeerConnection>();
+  /** Ends each connection that has no channel yet, by the id of its offer. */
+  readonly #awaited = new Map<string, () => void>();
 
   readonly #options: RtcOptions;
 
@@ -60,7 +62,7 @@ export class LibraryRtc implements Rtc {
     return this.#connections.size;
   }
 
-  async accept(id: string, offer: string, onSession: OpenSession): Promise<string> {
+  async accept(id: string, offer: string, onSession: OpenSession, onFailed?: () => void): Promise<string> {
     const connection = this.#makeConnection(id);
     this.#connections.add(connection);
     let gone = false;
@@ -69,13 +71,16 @@ export class LibraryRtc implements Rtc {
       gone = true;
       clearTimeout(opening);
       this.#connections.delete(connection);
+      this.#awaited.delete(id);
       setImmediate(() => connection.close());
     };
     const leave = (reason: string): void => {
       if (gone) return;
       end();
-      handlers?.handleClosed(reason);
+      if (handlers) handlers.handleClosed(reason);
+      else onFailed?.();
     };
+    this.#awaited.set(id, () => leave("given up"));
     const opening = setTimeout(() => leave(`no channel opened within ${OPEN_MS_MAX} ms`), OPEN_MS_MAX);
     connection.onStateChange((state) => {
       if (state === "closed" || state === "failed") leave(`connection ${state}`);
@@ -83,7 +88,9 @@ export class LibraryRtc implements Rtc {
     connection.onDataChannel((dataChannel) => {
       if (handlers || gone) return dataChannel.close();
       clearTimeout(opening);
-      const session = (handlers = onSession(channelOf(connection, dataChannel, end)));
+      this.#awaited.delete(id);
+      const { address = "" } = connection.getSelectedCandidatePair()?.remote ?? {};
+      const session = (handlers = onSession(channelOf(connection, dataChannel, end), address));
       serve(dataChannel, session, leave);
     });
     try {
@@ -92,6 +99,10 @@ export class LibraryRtc implements Rtc {
       leave("offer refused");
       throw error;
     }
+  }
+
+  giveUp(id: string): void {
+    this.#awaited.get(id)?.();
   }
 
   close(): void {

@@ -1,13 +1,19 @@
 /** WebRTC edge over the native part. Its SCTP uses the same congestion control as WebTransport. */
 import { isIPv6 } from "node:net";
 import { networkInterfaces } from "node:os";
-import { drawIceCredentials, type NativeTransport, type RtcServer } from "@tributary/native-transport";
+import {
+  drawIceCredentials,
+  type AwaitedClient,
+  type NativeTransport,
+  type RtcServer,
+} from "@tributary/native-transport";
 import { nativeChannel, nativeHandlers, type OpenSession } from "./channel";
 import { OfferError, type Rtc, type RtcOptions } from "./rtc-server";
 import { answerSdp, readOffer } from "./sdp";
 
 export class NativeRtc implements Rtc {
   readonly #server: RtcServer;
+  readonly #awaited = new Map<string, AwaitedClient>();
 
   readonly #options: RtcOptions;
 
@@ -22,18 +28,32 @@ export class NativeRtc implements Rtc {
     return this.#server.sessionCount;
   }
 
-  async accept(id: string, offer: string, onSession: OpenSession): Promise<string> {
+  async accept(id: string, offer: string, onSession: OpenSession, onFailed?: () => void): Promise<string> {
     const read = readOffer(offer);
     if (!read)
       throw new OfferError("The offer is not an SDP with one data channel section that this proxy can answer.");
     const { ufrag, password } = drawIceCredentials();
-    const fingerprint = this.#server.accept({
+    const awaited = this.#server.accept({
       fingerprint: read.fingerprint,
       ufrag,
       password,
-      onSession: (channel) => nativeHandlers(onSession(nativeChannel("webrtc", channel))),
+      onSession: (channel) => {
+        this.#awaited.delete(id);
+        return nativeHandlers(onSession(nativeChannel("webrtc", channel), channel.address));
+      },
+      onFailed: () => {
+        this.#awaited.delete(id);
+        onFailed?.();
+      },
     });
+    this.#awaited.set(id, awaited);
+    const { fingerprint } = awaited;
     return answerSdp({ id, mid: read.mid, ufrag, password, fingerprint, candidates: this.#candidates() });
+  }
+
+  giveUp(id: string): void {
+    this.#awaited.get(id)?.giveUp();
+    this.#awaited.delete(id);
   }
 
   close(): void {

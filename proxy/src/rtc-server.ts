@@ -18,10 +18,12 @@ export interface Rtc {
   /** Open connections and those that are still being made. */
   readonly connectionCount: number;
   /**
-   * Answers `offer`. Rejects with an `OfferError`. Calls `onSession` when the client's channel opens. A connection that
-   * ends or never opens leaves nothing behind.
+   * Answers `offer`. Rejects with an `OfferError`. Calls `onSession` when the client's channel opens, and `onFailed`
+   * when it never will. A connection that ends or never opens leaves nothing behind.
    */
-  accept(id: string, offer: string, onSession: OpenSession): Promise<string>;
+  accept(id: string, offer: string, onSession: OpenSession, onFailed?: () => void): Promise<string>;
+  /** Forgets the client of an answered offer. Changes nothing once its session is open. */
+  giveUp(id: string): void;
   close(): void;
 }
 

@@ -12,6 +12,7 @@ import {
 } from "@tributary/protocol";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import type { ChunkListener, ChunkRequest, Lease } from "./chunks";
+import { Clients } from "./clients";
 import { newCounters } from "./counters";
 import { egressError } from "./egress/error";
 import type { Channel } from "./channel";
@@ -80,6 +81,8 @@ class FakeChannel implements Channel {
   }
 }
 
+const limits = { addressBytes: 1e9, addressOffers: 100, controlPerMille: 1000 };
+
 function setup(options: { idleMs?: number; bytesPerSec?: number } = {}) {
   const chunks = new FakeChunks();
   const channel = new FakeChannel();
@@ -95,6 +98,7 @@ function setup(options: { idleMs?: number; bytesPerSec?: number } = {}) {
     rng: xorshift128(1),
     shaper: new Shaper(options.bytesPerSec ?? 0),
     log: (event, fields) => logged.push(`${event} ${JSON.stringify(fields)}`),
+    client: new Clients(() => limits).of("203.0.113.1"),
     onClosed: () => ends.push("closed"),
     ...(options.idleMs === undefined ? {} : { idleMs: options.idleMs }),
   });

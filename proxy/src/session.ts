@@ -8,11 +8,12 @@ import { encodeFrame, LIMITS, parseFrame, requestIdOf, Sender } from "@tributary
 import type { Codec, Frame, RequestFrame, Rng } from "@tributary/protocol";
 import type { Channel, ChannelHandlers } from "./channel";
 import type { ChunkStore, Lease } from "./chunks";
+import type { Client } from "./clients";
 import type { Counters } from "./counters";
 import { EgressError } from "./egress/error";
 import { hostForLog, type Log } from "./log";
 import type { Feeder, Shaper } from "./shaper";
-import type { Allowance } from "./token";
+import { budgetSpent, type Allowance } from "./token";
 
 export interface SessionOptions {
   id: string;
@@ -23,11 +24,15 @@ export interface SessionOptions {
   shaper: Shaper;
   counters: Counters;
   log: Log;
+  /** Whose session it is. */
+  client: Client;
   /** Called once, when the session is over. */
   onClosed: () => void;
   idleMs?: number;
   /** Says how much a request with this token may get. By default every request is served. */
   admit?: (token: string | undefined) => Allowance | Rejection | undefined;
+  /** The most sessions that use one token. */
+  tokenSessionsMax?: () => number;
 }
 
 /**
@@ -50,6 +55,8 @@ interface PacketDelivery {
   readonly sender: Sender;
   lease: Lease | undefined;
   readonly allowance: Allowance | undefined;
+  /** Nothing more is sent, because a budget is used up. */
+  isSpent: boolean;
 }
 
 export class Session implements Feeder, ChannelHandlers {
@@ -58,6 +65,8 @@ export class Session implements Feeder, ChannelHandlers {
   readonly #deliveries = new Map<number, PacketDelivery>();
   /** In the order of their turns. */
   readonly #turns: PacketDelivery[] = [];
+  /** The tokens that were shown in this session. */
+  readonly #allowances = new Set<Allowance>();
   /** The packets sent for each ended request, by request id, the oldest first. */
   readonly #ended = new Map<number, number>();
   #timer: NodeJS.Timeout | undefined;
@@ -82,9 +91,24 @@ export class Session implements Feeder, ChannelHandlers {
     return this.#deliveries.size;
   }
 
+  /** Since when no request runs and the client says nothing. Undefined while a request runs. */
+  get idleSinceMs(): number | undefined {
+    return this.#deliveries.size > 0 ? undefined : this.#lastFrameMs;
+  }
+
   handleMessage(bytes: Uint8Array): void {
     if (this.#closed) return;
-    const nowMs = (this.#lastFrameMs = performance.now());
+    const { client, counters } = this.#options;
+    const nowMs = performance.now();
+    const turn = client.mayWork(nowMs);
+    if (turn === "drop") return this.close("the client sends too much");
+    if (turn === "later") return void counters.unreadMessages++;
+    this.#lastFrameMs = nowMs;
+    this.#read(bytes, nowMs);
+    client.noteWork(performance.now() - nowMs);
+  }
+
+  #read(bytes: Uint8Array, nowMs: number): void {
     const frame = parseFrame(bytes);
     if (frame.type === "parseError") {
       this.#options.counters.rejectedFrames++;
@@ -108,6 +132,7 @@ export class Session implements Feeder, ChannelHandlers {
     clearTimeout(this.#timer);
     this.#options.shaper.remove(this);
     for (const delivery of [...this.#deliveries.values()]) this.#end(delivery, "sessionClosed");
+    for (const allowance of this.#allowances) allowance.sessions--;
     const { transport } = this.#options.channel;
     this.#options.log("sessionClosed", { session: this.id, transport, reason, ...this.#options.channel.stats() });
     this.#options.onClosed();
@@ -135,6 +160,7 @@ export class Session implements Feeder, ChannelHandlers {
       if (!bytes) break;
       this.#options.channel.send(bytes);
       this.#options.counters.sentPackets++;
+      this.#options.client.noteSent(bytes.length);
       sentBytes += bytes.length;
     }
     if (!this.#closed) this.#arm();
@@ -165,18 +191,35 @@ export class Session implements Feeder, ChannelHandlers {
       const message = `Too many requests at once in this session: got ${this.#deliveries.size + 1}, limit ${limit}.`;
       return this.#reject(requestId, { kind: "tooManyRequests", message, got: this.#deliveries.size + 1, limit });
     }
-    const allowance = this.#options.admit?.(request.token);
+    const allowance = this.#admit(request.token);
     if (allowance && "kind" in allowance) return this.#reject(requestId, allowance);
     const { codec, rng } = this.#options;
     const delivery: PacketDelivery = {
       sender: new Sender({ request, codec, rng, nowMs, memoryFor }),
       lease: undefined,
       allowance,
+      isSpent: false,
     };
     this.#deliveries.set(requestId, delivery);
     this.#turns.push(delivery);
     this.#fetchChunk(delivery, request);
     this.#wake();
+  }
+
+  #admit(token: string | undefined): Allowance | Rejection | undefined {
+    const { client, admit, tokenSessionsMax } = this.#options;
+    const refused = client.bytesRefusal();
+    if (refused) return refused;
+    const allowance = admit?.(token);
+    if (!allowance || "kind" in allowance || this.#allowances.has(allowance)) return allowance;
+    const [got, limit] = [allowance.sessions + 1, tokenSessionsMax?.() ?? Infinity];
+    if (got > limit) {
+      const message = `Too many sessions use this token: got ${got}, limit ${limit}.`;
+      return { kind: "tooManySessions", message, got, limit };
+    }
+    allowance.sessions++;
+    this.#allowances.add(allowance);
+    return allowance;
   }
 
   #fetchChunk(delivery: PacketDelivery, request: RequestFrame): void {
@@ -187,7 +230,9 @@ export class Session implements Feeder, ChannelHandlers {
       this.#wake();
     };
     try {
-      delivery.lease = this.#options.chunks.open(request, {
+      const { url, range, cache } = request;
+      const wanted = { url, range, cache, client: this.#options.client };
+      delivery.lease = this.#options.chunks.open(wanted, {
         onHead: (head, source) => {
           delivery.sender.handlePlan(head, source);
           this.#wake();
@@ -212,12 +257,27 @@ export class Session implements Feeder, ChannelHandlers {
     for (let tried = this.#turns.length; tried > 0; tried--) {
       const delivery = this.#turns.shift()!;
       this.#turns.push(delivery);
+      this.#checkBudget(delivery);
       const bytes = delivery.sender.pollTransmit(nowMs);
       this.#settle(delivery);
       if (bytes && delivery.allowance) delivery.allowance.leftBytes -= bytes.length;
       if (bytes) return bytes;
     }
     return undefined;
+  }
+
+  /** Ends the request when its token or its address may get no more bytes. */
+  #checkBudget(delivery: PacketDelivery): void {
+    const { allowance, sender, isSpent } = delivery;
+    if (isSpent) return;
+    const spent = allowance && allowance.leftBytes <= 0 ? budgetSpent(allowance) : this.#options.client.bytesRefusal();
+    if (!spent) return;
+    delivery.isSpent = true;
+    this.#options.counters.errors++;
+    this.#options.log(spent.kind, { session: this.id });
+    sender.handleFailure(spent);
+    delivery.lease?.close();
+    delivery.lease = undefined;
   }
 
   #settle(delivery: PacketDelivery): void {

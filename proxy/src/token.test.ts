@@ -61,7 +61,7 @@ test.each([
 test("token: a token is valid until 30 s after its end, also if it was used before", () => {
   const { gate, clock } = gateOf();
   clock.ms = CLAIMS.exp * 1000 + 30_000;
-  expect(gate.admit(tokenOf())).toEqual({ leftBytes: 1000 });
+  expect(gate.admit(tokenOf())).toMatchObject({ leftBytes: 1000 });
   clock.ms += 1;
   expect(gate.admit(tokenOf())).toMatchObject({ kind: "tokenExpired" });
 });
@@ -73,7 +73,7 @@ test("token: requests share the bytes of a token, and a token without bytes is r
   expect(gate.admit(tokenOf())).toBe(first);
   first.leftBytes -= 1;
   expect(gate.admit(tokenOf())).toMatchObject({ kind: "budgetSpent", limit: 1000 });
-  expect(gate.admit(tokenOf({ jti: "2" }))).toEqual({ leftBytes: 1000 });
+  expect(gate.admit(tokenOf({ jti: "2" }))).toMatchObject({ leftBytes: 1000 });
 });
 
 test("token: another spelling of the signature does not give new bytes", () => {
@@ -93,5 +93,5 @@ test("token: a bad key is ignored and logged, and the other keys are used", () =
   const other = generateKeyPairSync("x25519").publicKey.export({ type: "spki", format: "pem" }).toString();
   gate.setKeys({ bad: "-----BEGIN PUBLIC KEY-----\njunk\n-----END PUBLIC KEY-----\n", other, k: PEM });
   expect(logged).toEqual(["keyRefused bad", "keyRefused other"]);
-  expect(gate.admit(tokenOf())).toEqual({ leftBytes: 1000 });
+  expect(gate.admit(tokenOf())).toMatchObject({ leftBytes: 1000 });
 });

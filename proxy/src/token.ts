@@ -8,9 +8,19 @@ import { createPublicKey, verify, type KeyObject } from "node:crypto";
 import { TokenClaims } from "@tributary/contract/schema";
 import type { Log } from "./log";
 
-/** The bytes of a token that are left at this proxy. A request that starts with some left is served whole. */
+/** What a token still allows at this proxy. */
 export interface Allowance {
+  /** A request ends when these are used up. */
   leftBytes: number;
+  /** The open sessions that use the token. */
+  sessions: number;
+  readonly budgetBytes: number;
+}
+
+/** Why nothing more is sent with a token. */
+export function budgetSpent({ budgetBytes }: Allowance): Rejection {
+  const message = `The token's ${budgetBytes} bytes are spent at this proxy: ask Origo for the list again.`;
+  return { kind: "budgetSpent", message, limit: budgetBytes };
 }
 
 export interface TokenGateOptions {
@@ -68,13 +78,7 @@ export class TokenGate {
     if (lateSec > SKEW_SEC)
       return refused("tokenExpired", "The token has expired: ask Origo for the list of proxies again.");
     if (allowance.leftBytes > 0) return allowance;
-    return {
-      ...refused(
-        "budgetSpent",
-        `The token's ${claims.bytes} bytes are spent at this proxy: ask Origo for the list again.`,
-      ),
-      limit: claims.bytes,
-    };
+    return budgetSpent(allowance);
   }
 
   #learn(token: string): { allowance: Allowance; claims: TokenClaims } | Rejection {
@@ -82,7 +86,8 @@ export class TokenGate {
     if (claims === undefined) return refused("tokenRefused", "The token is not one that this proxy's Origo signed.");
     if (this.#proxyId === undefined || !claims.aud.includes(this.#proxyId))
       return refused("tokenRefused", "The token is for other proxies.");
-    const entry = { claims, allowance: { leftBytes: claims.bytes } };
+    const allowance = { leftBytes: claims.bytes, sessions: 0, budgetBytes: claims.bytes };
+    const entry = { claims, allowance };
     this.#known.set(token, entry);
     if (this.#known.size > TOKENS_MAX) this.#known.delete(this.#known.keys().next().value!);
     return entry;

@@ -117,7 +117,7 @@ export class UdpEdge {
     }
     const client = known ?? this.#admit(opening, from);
     this.#send(encodeUdpPacket({ type: "opened", nonce, token: client.token }), from);
-    client.handlers ??= this.#options.onSession(this.#channelTo(client));
+    client.handlers ??= this.#options.onSession(this.#channelTo(client), client.address);
   }
 
   #admit(opening: string, { address, port }: dgram.RemoteInfo): Client {

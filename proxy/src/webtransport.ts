@@ -29,7 +29,7 @@ export class WebTransportEdge {
   constructor(native: NativeTransport, { onSession, onRotated, ...options }: WebTransportEdgeOptions) {
     this.#server = native.listen({
       ...options,
-      onSession: (channel) => nativeHandlers(onSession(nativeChannel("webtransport", channel))),
+      onSession: (channel) => nativeHandlers(onSession(nativeChannel("webtransport", channel), channel.address)),
     });
     this.#rotation = setInterval(() => {
       this.#server.rotateCertificate();

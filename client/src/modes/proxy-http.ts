@@ -3,6 +3,7 @@
  * decides nothing else.
  */
 import {
+  CLIENT_HEADER,
   KEPT_HEADERS,
   ORIGIN_TIME_HEADER,
   parseOriginTime,
@@ -43,7 +44,7 @@ export async function fetchThrough(
   const wanted = new URLSearchParams({ url, ...(cache === "default" ? {} : { cache }) });
   if (download.token !== undefined) wanted.set("token", download.token);
   const response = await download.platform.fetch(`${proxy.url}/v1/fetch?${wanted}`, {
-    headers: headersFor(range),
+    headers: { ...headersFor(range), [CLIENT_HEADER]: "1" },
     credentials: "omit",
     cache: "no-store",
     signal,

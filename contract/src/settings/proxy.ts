@@ -76,6 +76,50 @@ export const PROXY_SETTINGS = {
     group: "Limits",
     help: "The most HTTP connections of one proxy.",
   },
+  "proxy.tokenSessionsMax": {
+    type: "integer",
+    default: 64,
+    min: 1,
+    max: 100_000,
+    unit: "sessions",
+    effect: "replaces",
+    group: "Shares of clients",
+    help: "The most sessions of one proxy that use the same token.",
+  },
+  "proxy.addressOffers": {
+    type: "integer",
+    default: 1200,
+    min: 1,
+    max: 1_000_000,
+    unit: "offers",
+    effect: "replaces",
+    group: "Shares of clients",
+    help: "The most WebRTC sessions that clients at one address may ask one proxy for in a minute.",
+  },
+  "proxy.addressBytes": {
+    type: "integer",
+    default: 64 * 1024 * MIB,
+    min: MIB,
+    max: 2 ** 50,
+    unit: "bytes",
+    effect: "replaces",
+    group: "Shares of clients",
+    help:
+      "The most that one proxy sends to one address in ten minutes, with all tokens together, and the most that it " +
+      "fetches from origins for that address.",
+  },
+  "proxy.controlPerMille": {
+    type: "integer",
+    default: 400,
+    min: 10,
+    max: 1000,
+    unit: "per mille",
+    effect: "replaces",
+    group: "Shares of clients",
+    help:
+      "A proxy spends at most this share of its time on reading what clients send. Beyond it, messages of clients " +
+      "that take more than an equal part are lost.",
+  },
   "proxy.originHeadMs": {
     type: "integer",
     default: 10_000,

@@ -93,6 +93,8 @@ export async function startLinkServices(network: Network, logFolder: string | nu
     UDP_PLAIN_PORT: "0",
     ALLOW_HOSTS: new URL(origin.url).host,
     ALLOW_PRIVATE_HOSTS: new URL(origin.url).host,
+    // The benches measure plain HTTP from the proxies in a page of the origin.
+    ALLOW_ORIGINS: new URL(origin.url).origin,
   };
   const names = network.scenario.hosts.map(({ name }) => name).filter((name) => /^proxy\d*$/.test(name));
   const startProxy = (name: string): Promise<Service> =>

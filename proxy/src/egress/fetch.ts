@@ -3,13 +3,14 @@
  * sends no header of the client except a range. It limits sizes and times. A body of another length than announced is
  * an error. Not here: what may be fetched (policy.ts), and sharing and keeping (../chunks.ts).
  */
-import { lookup } from "node:dns/promises";
 import http from "node:http";
 import https from "node:https";
 import { isIP } from "node:net";
 import type tls from "node:tls";
+import type { Client } from "../clients";
 import { VettedAgents, type VettedRequestOptions } from "./dial";
 import { EgressError, egressError } from "./error";
+import { Lookup } from "./lookup";
 import { hostOf, portOf, vetAddresses, vetUrl, type EgressPolicy } from "./policy";
 import { formatRange, type RangeRequest, type ResponseHead, type RejectionKind } from "@tributary/contract";
 import { PROXY_SETTINGS } from "@tributary/contract/settings";
@@ -60,21 +61,23 @@ interface Followed {
 export interface EgressOptions {
   policy: EgressPolicy;
   times?: Partial<EgressTimes>;
-  /** All addresses of a host. Default: the system's resolver. */
-  resolve?: (host: string) => Promise<string[]>;
+  /** All addresses of a host. Throws an `EgressError`. Default: `Lookup`. */
+  resolve?: (host: string, client: string) => Promise<string[]>;
   tls?: tls.SecureContextOptions;
 }
 
 export class Egress {
   readonly #policy: EgressPolicy;
   #times: EgressTimes;
-  readonly #resolve: (host: string) => Promise<string[]>;
+  readonly #resolve: (host: string, client: string) => Promise<string[]>;
   readonly #agents: VettedAgents;
 
   constructor(options: EgressOptions) {
     this.#policy = options.policy;
     this.#times = { ...TIMES_DEFAULT, ...options.times };
-    this.#resolve = options.resolve ?? resolveAll;
+    const { allowPrivate } = options.policy;
+    const lookup = new Lookup({ isPrivate: (host) => allowPrivate.some((rule) => rule.host === host) });
+    this.#resolve = options.resolve ?? ((host, client) => lookup.addressesOf(host, client));
     this.#agents = new VettedAgents(options.tls);
   }
 
@@ -90,8 +93,18 @@ export class Egress {
     return url;
   }
 
-  /** Resolves with the head of the last response. Throws an `EgressError`. `signal` also ends the body. */
-  async fetch(text: string, range: RangeRequest | undefined, signal: AbortSignal): Promise<OriginResponse> {
+  /**
+   * Resolves with the head of the last response. Throws an `EgressError`. `signal` also ends the body. The look-ups and
+   * the bytes count for `client`.
+   */
+  async fetch(
+    text: string,
+    range: RangeRequest | undefined,
+    signal: AbortSignal,
+    client?: Client,
+  ): Promise<OriginResponse> {
+    const refused = client?.bytesRefusal();
+    if (refused) throw new EgressError(refused);
     const startMs = performance.now();
     const cancel = new AbortController();
     const stop = (): void => cancel.abort(egressError("aborted", "The request was given up."));
@@ -103,9 +116,10 @@ export class Egress {
     const timer = setTimeout(() => cancel.abort(tooLate), this.#times.headMs);
     const done = (): void => signal.removeEventListener("abort", stop);
     try {
-      const followed = await this.#follow(text, range, cancel.signal);
+      const followed = await this.#follow(text, range, cancel.signal, client?.name ?? "");
       followed.message.once("close", done);
-      return this.#describe(followed, range, performance.now() - startMs, cancel);
+      const noteBytes = (bytes: number): void => client?.noteOrigin(bytes);
+      return this.#describe(followed, range, performance.now() - startMs, cancel, noteBytes);
     } catch (error) {
       done();
       throw toEgressError(
@@ -122,7 +136,7 @@ export class Egress {
     this.#agents.destroy();
   }
 
-  async #follow(text: string, range: RangeRequest | undefined, signal: AbortSignal): Promise<Followed> {
+  async #follow(text: string, range: RangeRequest | undefined, signal: AbortSignal, client: string): Promise<Followed> {
     const seen = new Set<string>();
     for (let url = this.vet(text); ;) {
       const numbers = { got: seen.size, limit: REDIRECTS_MAX };
@@ -131,7 +145,7 @@ export class Egress {
         throw egressError("tooManyRedirects", `The origin redirects too often: limit ${REDIRECTS_MAX}.`, numbers);
       }
       seen.add(url.href);
-      const message = await this.#get(url, await this.#addressesOf(url, signal), range, signal);
+      const message = await this.#get(url, await this.#addressesOf(url, signal, client), range, signal);
       const location = message.headers.location;
       if (!REDIRECT_STATUSES.includes(message.statusCode!) || location === undefined)
         return { message, location: seen.size > 1 ? url.href : undefined };
@@ -143,16 +157,19 @@ export class Egress {
   }
 
   /** The addresses of the URL's host. Throws when one of them must not be dialled. */
-  async #addressesOf(url: URL, signal: AbortSignal): Promise<string[]> {
+  async #addressesOf(url: URL, signal: AbortSignal, client: string): Promise<string[]> {
     const host = hostOf(url);
-    const addresses = isIP(host) === 0 ? await abortable(this.#lookUp(host), signal) : [host];
+    const addresses = isIP(host) === 0 ? await abortable(this.#lookUp(host, client), signal) : [host];
     const refused = vetAddresses(url, addresses, this.#policy);
     if (refused) throw new EgressError(refused);
     return addresses;
   }
 
-  async #lookUp(host: string): Promise<string[]> {
-    const addresses = await this.#resolve(host).catch(() => []);
+  async #lookUp(host: string, client: string): Promise<string[]> {
+    const addresses = await this.#resolve(host, client).catch((error: unknown) => {
+      if (error instanceof EgressError) throw error;
+      return [];
+    });
     if (addresses.length === 0) throw egressError("dnsFailed", `The name ${host} could not be resolved.`);
     return addresses;
   }
@@ -213,6 +230,7 @@ export class Egress {
     range: RangeRequest | undefined,
     serverFetchMs: number,
     cancel: AbortController,
+    noteBytes: (bytes: number) => void,
   ): OriginResponse {
     const headers = flatten({ ...message.headers, location });
     const status = message.statusCode!;
@@ -235,7 +253,7 @@ export class Egress {
         headers,
         totalBytes,
         serverFetchMs,
-        body: readBody(message, totalBytes, this.#times, cancel.signal),
+        body: readBody(message, totalBytes, this.#times, cancel.signal, noteBytes),
         cancel: quit,
       };
     } catch (error) {
@@ -260,6 +278,7 @@ async function* readBody(
   totalBytes: number | null,
   times: EgressTimes,
   signal: AbortSignal,
+  noteBytes: (bytes: number) => void,
 ): AsyncGenerator<Uint8Array> {
   const endMs = performance.now() + times.totalMs;
   const pieces = message[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
@@ -269,6 +288,7 @@ async function* readBody(
       const next = await within(pieces.next(), Math.min(times.stallMs, endMs - performance.now()));
       if (next.done) break;
       receivedBytes += next.value.length;
+      noteBytes(next.value.length);
       if (totalBytes !== null && receivedBytes > totalBytes)
         throw wrongLength("bodyTooLong", "more", receivedBytes, totalBytes);
       yield next.value;
@@ -321,10 +341,6 @@ async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T
   } finally {
     signal.removeEventListener("abort", stop);
   }
-}
-
-async function resolveAll(host: string): Promise<string[]> {
-  return (await lookup(host, { all: true })).map(({ address }) => address);
 }
 
 function flatten(headers: http.IncomingHttpHeaders): Record<string, string> {

@@ -9,6 +9,7 @@ import type { ClientHttp2Session } from "node:http2";
 import { createInterface } from "node:readline";
 import { createNodeClient } from "@tributary/client/node";
 import type { ProxyClient, TransportOption } from "@tributary/client";
+import { CLIENT_HEADER } from "@tributary/contract";
 import { dropConnections } from "../kit/connections";
 import { watchIdleShare } from "../kit/machine";
 import type { Order, Pulled, Reply } from "./orders";
@@ -74,7 +75,9 @@ async function pull({ urls, bytes, partBytes }: Extract<Order, { kind: "pull" }>
       const [from, to] = [next, Math.min(next + partBytes, bytes)];
       next = to;
       const part = Buffer.from(
-        await (await fetch(url, { headers: { range: `bytes=${from}-${to - 1}` } })).arrayBuffer(),
+        await (
+          await fetch(url, { headers: { [CLIENT_HEADER]: "bench", range: `bytes=${from}-${to - 1}` } })
+        ).arrayBuffer(),
       );
       if (part.length !== to - from) throw new Error(`a server answered ${part.length} bytes, asked for ${to - from}`);
       firstByteMs ||= performance.now() - startedMs;

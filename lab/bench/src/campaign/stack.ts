@@ -9,6 +9,7 @@ import os from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import type { GetOptions, Mode } from "@tributary/client";
+import { CLIENT_HEADER } from "@tributary/contract";
 import type { Trace } from "@tributary/contract/query-schema";
 import type { DownloadRecord } from "@tributary/contract/schema";
 import type { Page } from "puppeteer-core";
@@ -51,7 +52,7 @@ type Outcome = Pick<
 /** Fetches each URL of its arguments. */
 const FETCH_ALL = `(async () => {
   for (const url of process.argv.slice(1)) {
-    const response = await fetch(url);
+    const response = await fetch(url, { headers: { "${CLIENT_HEADER}": "bench" } });
     if (!response.ok) throw new Error("status " + response.status);
     await response.arrayBuffer();
   }
@@ -335,6 +336,7 @@ export class Stack {
         "--piece-length=1M",
         `--dir=${folder}`,
         "--out=chunk",
+        `--header=${CLIENT_HEADER}: bench`,
       ];
       const idleShare = watchIdleShare();
       const ms = await this.#timed(["aria2c", ...options, ...this.#mirrors(url).slice(0, box.connections)]);

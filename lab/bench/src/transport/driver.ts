@@ -6,6 +6,7 @@
 import { createInterface } from "node:readline";
 import { createNodeClient } from "@tributary/client/node";
 import type { ProxyClient, TransportOption } from "@tributary/client";
+import { CLIENT_HEADER } from "@tributary/contract";
 import type { DownloadRecord } from "@tributary/contract/schema";
 import type { Page } from "puppeteer-core";
 import { openBrowser, type BrowserName, type OpenBrowser } from "@tributary/lab-stack";
@@ -75,11 +76,14 @@ async function get(order: Extract<Order, { kind: "get" }>): Promise<Answer> {
   return { bytes, ms: record.durationMs, firstMs: record.firstPacketMs ?? record.firstByteMs, record, ...problem };
 }
 
+/** Proxies answer only those who name themselves. */
+const CLIENT = { [CLIENT_HEADER]: "bench" };
+
 async function http({ url, state }: Extract<Order, { kind: "http" }>): Promise<Answer> {
   if (state === "cold") await dropConnections();
   const startMs = performance.now();
   let [bytes, firstMs] = [0, 0];
-  for await (const piece of (await fetch(url)).body as unknown as AsyncIterable<Uint8Array>) {
+  for await (const piece of (await fetch(url, { headers: CLIENT })).body as unknown as AsyncIterable<Uint8Array>) {
     firstMs ||= performance.now() - startMs;
     bytes += piece.length;
   }
@@ -89,7 +93,7 @@ async function http({ url, state }: Extract<Order, { kind: "http" }>): Promise<A
 const FETCH = `async (url) => {
   const startMs = performance.now();
   let bytes = 0, firstMs = 0;
-  const reader = (await fetch(url, { cache: "no-store" })).body.getReader();
+  const reader = (await fetch(url, { cache: "no-store", headers: ${JSON.stringify(CLIENT)} })).body.getReader();
   for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
     firstMs ||= performance.now() - startMs;
     bytes += piece.value.length;
@@ -114,7 +118,7 @@ async function openPage({
   });
   browsers.push(browser);
   const page = await browser.newPage();
-  if (transport) await page.goto(`${origin}/`, { waitUntil: "load" });
+  await page.goto(`${origin}/`, { waitUntil: "load" });
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
   return page;
 }
