@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import express, { type Express, type RequestHandler } from "express";
 import { z } from "zod";
-import { endpoint, failure, mount, refuse, securityHeaders, type Endpoint } from "./http";
+import { endpoint, failure, mount, PAGE_ORIGINS, refuse, securityHeaders, type Endpoint } from "./http";
 import { openApiOf } from "./openapi";
 import { adminEndpoints, type AdminOptions } from "./routes-admin";
 import { configEndpoints, type ConfigOptions } from "./routes-config";
@@ -21,6 +21,8 @@ export interface AppOptions extends AdminOptions, ConfigOptions, FleetOptions, I
   log: Log;
   /** The number of load balancers in front of this process. Their X-Forwarded-For headers are believed. */
   trustedHops: number;
+  /** Origins of the pages that may read open endpoints, besides extensions. */
+  pageOrigins: readonly string[];
   /** The folder with the built dashboard. */
   dashboardDir: string;
 }
@@ -53,6 +55,7 @@ export function makeApp(options: AppOptions): Express {
   app.disable("x-powered-by");
   app.set("query parser", "simple");
   app.set("trust proxy", options.trustedHops);
+  app.set(PAGE_ORIGINS, options.pageOrigins);
   app.use(options.telemetry.timing);
   app.use(securityHeaders);
   mount(app, endpointsOf(options), options.access);

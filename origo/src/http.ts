@@ -13,6 +13,7 @@ import express, {
   type Response,
 } from "express";
 import { z } from "zod";
+import { mayRead } from "@tributary/contract";
 import { faultOf, type ApiError } from "@tributary/contract/schema";
 
 /** The largest body of a request, unless the endpoint sets its own limit. */
@@ -21,8 +22,9 @@ export const BODY_BYTES_MAX = 1_000_000;
 export const REQUEST_MS_MAX = 30_000;
 
 /**
- * Who may call an endpoint. `open`: anyone, and web pages of any origin. `public`: anyone, but web pages of this origin
- * only. `viewer`: everyone who is signed in. `admin`: admins; a change needs the CSRF token of the login.
+ * Who may call an endpoint. `open`: anyone, and of web pages extensions and the origins that the operator has allowed.
+ * `public`: anyone, but web pages of this origin only. `viewer`: everyone who is signed in. `admin`: admins; a change
+ * needs the CSRF token of the login.
  */
 export type Access = "open" | "public" | "viewer" | "admin";
 export type Method = "get" | "post" | "put" | "patch" | "delete";
@@ -122,10 +124,9 @@ function mountPath(app: Express, path: string, endpoints: readonly Endpoint[], g
   const methods = endpoints.map(({ method }) => method.toUpperCase());
   const allow = [...methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method])), "OPTIONS"].join(", ");
   const open = endpoints.filter(({ access }) => access === "open").map(({ method }) => method.toUpperCase());
-  app.options(path, (_request, response) => {
-    if (open.length > 0) {
+  app.options(path, (request, response) => {
+    if (open.length > 0 && share(request, response)) {
       response.set({
-        "Access-Control-Allow-Origin": "*",
         "Access-Control-Allow-Methods": open.join(", "),
         "Access-Control-Allow-Headers": "content-type, content-encoding",
         "Access-Control-Max-Age": "600",
@@ -142,10 +143,22 @@ function mountPath(app: Express, path: string, endpoints: readonly Endpoint[], g
   });
 }
 
+/** The setting of the application with the origins of the pages that may read open endpoints. */
+export const PAGE_ORIGINS = "page origins";
+
+/** Lets an extension, or a page that the operator has allowed, read the answer. False for any other page. */
+function share(request: Request, response: Response): boolean {
+  const { origin } = request.headers;
+  response.vary("Origin");
+  if (origin === undefined || !mayRead(origin, request.app.get(PAGE_ORIGINS) as string[])) return false;
+  response.set("Access-Control-Allow-Origin", origin);
+  return true;
+}
+
 function layers(each: Endpoint, gate: Gate): RequestHandler[] {
   const { access, requestMsMax } = each;
   const enter: RequestHandler = async (request, response, next) => {
-    if (access === "open") response.set("Access-Control-Allow-Origin", "*");
+    if (access === "open") share(request, response);
     response.locals["author"] = access === "viewer" || access === "admin" ? await gate.admit(request, access) : "";
     if (requestMsMax !== undefined) limitTime(request, requestMsMax);
     next();

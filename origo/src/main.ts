@@ -4,6 +4,7 @@
  */
 import { join } from "node:path";
 import { z } from "zod";
+import { parseOrigins } from "@tributary/contract";
 import { startOrigo } from "./server";
 import { makeLog } from "./telemetry";
 
@@ -34,6 +35,14 @@ const Environment = z
       .optional(),
     LOGIN: z.enum(["required", "off"]).default("required"),
     GEO_DB: z.string().min(1).optional(),
+    ALLOW_ORIGINS: z
+      .string()
+      .default("")
+      .transform((value) => parseOrigins(value))
+      .refine(
+        (origins) => origins !== undefined,
+        "must be origins of pages, as in https://player.example, with commas",
+      ),
     TRUSTED_HOPS: z.string().regex(/^\d$/, "must be 0 to 9").transform(Number).default("0"),
     LOG_LEVEL: z.enum(["silent", "error", "warn", "info", "debug"]).default("info"),
   })
@@ -70,6 +79,7 @@ async function main(): Promise<void> {
     login: env.LOGIN,
     geoFile: env.GEO_DB,
     trustedHops: env.TRUSTED_HOPS,
+    pageOrigins: env.ALLOW_ORIGINS ?? [],
     log,
     dashboardDir: join(__dirname, "dashboard"),
   });

@@ -5,12 +5,13 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { FleetAction } from "@tributary/contract/admin-schema";
+import { Attempts } from "./attempts";
 import type { Configuration } from "./configuration";
 import type { PlaceOf } from "./geo";
-import { endpoint, notFound, whole, type Endpoint } from "./http";
+import { endpoint, notFound, Refusal, whole, type Endpoint } from "./http";
 import type { Decision, Registry } from "./registry";
 import { FleetResponse, ProxiesResponse, SCHEMA_LIMITS } from "@tributary/contract/schema";
-import { networkOf } from "./network";
+import { limitKeyOf, networkOf } from "./network";
 import { SELECTIONS } from "./selection";
 import type { AdminStore } from "./store/admin-store";
 import type { TokenSigner } from "./token";
@@ -58,7 +59,33 @@ const ListQuery = z
   })
   .strict();
 
-export const fleetEndpoints = (options: FleetOptions): Endpoint[] => [
+/** The lists of each address are counted for this time, since each list comes with a token. */
+const LISTS_WINDOW_MS = 10_000;
+/** This many addresses are counted. */
+const ADDRESSES_MAX = 50_000;
+
+export function fleetEndpoints(options: FleetOptions): Endpoint[] {
+  const lists = new Attempts({
+    limit: () => options.configuration.value("origo.listsPerAddress"),
+    windowMs: () => LISTS_WINDOW_MS,
+    keysMax: ADDRESSES_MAX,
+  });
+  return [listEndpoint(options, lists), ...otherEndpoints(options)];
+}
+
+/** Counts a list for the address. Throws when it is one too many. */
+function countList(lists: Attempts, address: string, nowMs: number): void {
+  const seconds = Math.ceil(lists.waitMs(address, nowMs) / 1000);
+  if (seconds > 0)
+    throw new Refusal(
+      429,
+      { kind: "tooManyAttempts", message: `this address asked for too many lists: wait ${seconds} s` },
+      { "Retry-After": String(seconds) },
+    );
+  lists.add(address, nowMs);
+}
+
+const listEndpoint = (options: FleetOptions, lists: Attempts): Endpoint =>
   endpoint({
     method: "get",
     path: "/v1/proxies",
@@ -68,6 +95,7 @@ export const fleetEndpoints = (options: FleetOptions): Endpoint[] => [
     answer: ProxiesResponse,
     handle: ({ query, request, response }) => {
       const { registry, configuration, rng, nowMs } = options;
+      countList(lists, limitKeyOf(request.ip ?? ""), nowMs());
       response.set("Cache-Control", "no-store");
       const select = query.select ?? configuration.value("origo.selection");
       const place = select === "near" ? options.placeOf(request.ip ?? "") : undefined;
@@ -84,7 +112,9 @@ export const fleetEndpoints = (options: FleetOptions): Endpoint[] => [
         ...(request.ip === undefined ? {} : { network: networkOf(request.ip) }),
       } satisfies ProxiesResponse;
     },
-  }),
+  });
+
+const otherEndpoints = (options: FleetOptions): Endpoint[] => [
   endpoint({
     method: "get",
     path: "/v1/fleet",

@@ -43,6 +43,7 @@ const start = (): Promise<Origo> =>
     dataDir: folder,
     dashboardDir: folder,
     login: "off",
+    pageOrigins: ["https://player.example"],
     nowMs: () => Date.now() + skewMs,
   });
 
@@ -282,23 +283,38 @@ describe("HTTP", () => {
     ]);
   });
 
-  test("pages of any origin may list proxies and send records, and read nothing else", async () => {
+  test("extensions and allowed pages may list proxies and send records, other pages read nothing", async () => {
     const acao = (response: Response): string | null => response.headers.get("access-control-allow-origin");
-    expect(acao(await get("/v1/proxies"))).toBe("*");
-    expect(acao(await post("/v1/records", { records: [recordOf()] }))).toBe("*");
-    expect(acao(await post("/v1/errors", { errors: [] }))).toBe("*");
-    for (const path of ["/", "/v1/records", "/v1/errors", "/v1/fleet", "/healthz"])
-      expect(acao(await get(path))).toBeNull();
-    const preflight = await get("/v1/records", {
-      method: "OPTIONS",
-      headers: { origin: "http://page.example", "access-control-request-method": "POST" },
-    });
-    expect([
-      preflight.status,
-      acao(preflight),
-      preflight.headers.get("access-control-allow-headers"),
-      preflight.headers.get("access-control-allow-methods"),
-    ]).toEqual([204, "*", "content-type, content-encoding", "POST"]);
+    const from = (origin: string) => ({ headers: { origin } });
+    for (const origin of ["chrome-extension://abcdefghijklmnop", "moz-extension://0f0e-11", "https://player.example"]) {
+      expect(acao(await get("/v1/proxies", from(origin)))).toBe(origin);
+      for (const path of ["/", "/v1/records", "/v1/errors", "/v1/fleet", "/healthz"])
+        expect(acao(await get(path, from(origin)))).toBeNull();
+      const preflight = await get("/v1/records", {
+        method: "OPTIONS",
+        headers: { origin, "access-control-request-method": "POST" },
+      });
+      expect([
+        preflight.status,
+        acao(preflight),
+        preflight.headers.get("access-control-allow-headers"),
+        preflight.headers.get("access-control-allow-methods"),
+      ]).toEqual([204, origin, "content-type, content-encoding", "POST"]);
+    }
+    for (const origin of ["https://evil.example", "http://player.example", "null", "https://a.player.example"]) {
+      for (const path of ["/v1/proxies", "/v1/client-config", "/v1/site-rules"])
+        expect([path, acao(await get(path, from(origin)))]).toEqual([path, null]);
+      const preflight = await get("/v1/records", { method: "OPTIONS", ...from(origin) });
+      expect([acao(preflight), preflight.headers.get("access-control-allow-headers")]).toEqual([null, null]);
+    }
+  });
+
+  test("an address gets so many lists in ten seconds", async () => {
+    const statuses = await Promise.all(Array.from({ length: 230 }, async () => (await get("/v1/proxies")).status));
+    expect(statuses.filter((status) => status === 200)).toHaveLength(200);
+    const refused = await get("/v1/proxies");
+    expect([refused.status, Number(refused.headers.get("retry-after")) > 0]).toEqual([429, true]);
+    expect((await get("/healthz")).status).toBe(200);
   });
 
   test("every answer has the security headers", async () => {

@@ -48,6 +48,7 @@ export interface OrigoOptions {
   /** A database of the places of addresses, in MMDB format. */
   geoFile?: string | undefined;
   trustedHops?: number;
+  pageOrigins?: readonly string[];
   /** Default: no log. */
   log?: Log;
   /** Milliseconds since the epoch, without jumps. Default: the monotonic clock. */
@@ -143,6 +144,7 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
     dashboardDir: options.dashboardDir,
     siteRulesFile: join(options.dataDir, "site-rules.json"),
     trustedHops: options.trustedHops ?? 0,
+    pageOrigins: options.pageOrigins ?? [],
     closing: () => closed !== undefined,
     onDecision: (id) => {
       decisions.noteOwn();

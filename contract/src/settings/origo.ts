@@ -36,6 +36,17 @@ export const ORIGO_SETTINGS = {
     group: "Access",
     help: "The most that one proxy sends on one token.",
   },
+  "origo.listsPerAddress": {
+    type: "integer",
+    default: 200,
+    min: 1,
+    max: 1_000_000,
+    unit: "lists",
+    group: "Access",
+    help:
+      "The most lists of proxies, each with a token, that clients at one address get in ten seconds. " +
+      "A client that plays asks every ten seconds.",
+  },
   "origo.loginHours": {
     type: "integer",
     default: 12,
