@@ -2,7 +2,7 @@
 module.exports = {
   testEnvironment: "node",
   rootDir: __dirname,
-  testMatch: ["<rootDir>/*.test.ts"],
+  testMatch: ["<rootDir>/*.test.ts", "<rootDir>/attacks/*.test.ts"],
   maxWorkers: 1,
   testTimeout: 180_000,
   transform: {

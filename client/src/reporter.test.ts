@@ -3,7 +3,7 @@ import type { Platform } from "./platform";
 import { Reporter } from "./reporter";
 
 function build() {
-  const state = { status: 202, bad: "", requests: 0, stored: [] as string[] };
+  const state = { status: 202, retryAfter: "", bad: "", requests: 0, stored: [] as string[] };
   const platform = {
     now: () => Date.now(),
     fetch: (_: string, init: RequestInit) => {
@@ -14,7 +14,9 @@ function build() {
         .map(({ id }) => id);
       if (ids.includes(state.bad)) return Promise.resolve(new Response("{}", { status: 400 }));
       if (state.status === 202) state.stored.push(...ids);
-      return Promise.resolve(new Response("{}", { status: state.status }));
+      return Promise.resolve(
+        new Response("{}", { status: state.status, headers: { "retry-after": state.retryAfter } }),
+      );
     },
   } as unknown as Platform;
   return { state, reporter: new Reporter("http://origo", platform) };
@@ -44,6 +46,30 @@ describe("reporter", () => {
     await jest.advanceTimersByTimeAsync(30_000);
     expect(state.stored).toEqual(["a"]);
     await reporter.close(100);
+  });
+
+  test.each([429, 503])(
+    "reporter: keeps records when Origo answers %i, and comes back when Origo says",
+    async (status) => {
+      const { state, reporter } = build();
+      Object.assign(state, { status, retryAfter: "10" });
+      reporter.record(record("a"));
+      await jest.advanceTimersByTimeAsync(9_000);
+      expect([state.requests, reporter.waiting]).toEqual([1, 1]);
+      state.status = 202;
+      await jest.advanceTimersByTimeAsync(2_000);
+      expect(state.stored).toEqual(["a"]);
+    },
+  );
+
+  test("reporter: waits no longer than 30 s, whatever Origo says", async () => {
+    const { state, reporter } = build();
+    Object.assign(state, { status: 429, retryAfter: "1000000000" });
+    reporter.record(record("a"));
+    await jest.advanceTimersByTimeAsync(1_000);
+    state.status = 202;
+    await jest.advanceTimersByTimeAsync(30_000);
+    expect(state.stored).toEqual(["a"]);
   });
 
   test("reporter: keeps at most 1000 records and drops the oldest ones", async () => {

@@ -1,7 +1,7 @@
 /**
  * Sends download records, error reports and traces to Origo, in batches and in the background. A download never waits
- * for it. If Origo does not answer, the reports wait in a bounded queue and go out later. Origo counts a repeated id
- * once.
+ * for it. If Origo does not answer or has no room, the reports wait in a bounded queue and go out later. Origo counts a
+ * repeated id once.
  */
 import type { Trace } from "@tributary/contract/query-schema";
 import type { DownloadRecord, ErrorReport } from "@tributary/contract/schema";
@@ -47,6 +47,8 @@ export class Reporter {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #sending: Promise<void> | undefined;
   #failures = 0;
+  /** How long Origo asked to wait before the next attempt. */
+  #askedMs = 0;
   #closed = false;
 
   readonly #origoUrl: string;
@@ -97,7 +99,9 @@ export class Reporter {
       this.#sending = undefined;
       this.#timer = undefined;
       if (this.#closed || this.waiting === 0) return;
-      const delayMs = this.#failures === 0 ? 0 : Math.min(RETRY_MS_MAX, RETRY_MS * 2 ** (this.#failures - 1));
+      const backoffMs = this.#failures === 0 ? 0 : RETRY_MS * 2 ** (this.#failures - 1);
+      const delayMs = Math.min(RETRY_MS_MAX, Math.max(backoffMs, this.#askedMs));
+      this.#askedMs = 0;
       this.#timer = setTimeout(() => this.#run(), delayMs);
     });
   }
@@ -127,7 +131,10 @@ export class Reporter {
         signal: AbortSignal.timeout(withinMs),
       });
       await response.body?.cancel();
-      if (response.status >= 500 || response.status === 429) return false;
+      if (response.status >= 500 || response.status === 429) {
+        this.#askedMs = 1000 * (Number(response.headers.get("retry-after")) || 0);
+        return false;
+      }
       queue.isSingle = !response.ok;
       if (!response.ok && batch.length > 1) return true;
     } catch {

@@ -4,6 +4,7 @@
  * up each field name in its list of fields and never puts the name into SQL.
  */
 import { z } from "zod";
+import { listOf } from "./list";
 
 export const QUERY_LIMITS = {
   fieldChars: 64,
@@ -251,14 +252,14 @@ export const Trace = z
   .object({
     id: z.string().uuid().toLowerCase(),
     generationCount: z.number().int().nonnegative(),
-    packets: z.array(TracePacket).max(65_536),
-    feedback: z.array(TraceFeedback).max(65_536),
+    packets: listOf(TracePacket, 65_536),
+    feedback: listOf(TraceFeedback, 65_536),
   })
   .strict();
 export type Trace = z.infer<typeof Trace>;
 
 /** Body of POST /v1/traces. */
-export const TracesRequest = z.object({ traces: z.array(Trace).min(1).max(16) }).strict();
+export const TracesRequest = z.object({ traces: listOf(Trace, 16, 1) }).strict();
 export type TracesRequest = z.infer<typeof TracesRequest>;
 
 /** Answer of POST /v1/import. */

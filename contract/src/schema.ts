@@ -5,6 +5,7 @@
  * Objects are strict: an unknown field is refused. Strings and arrays are limited, numbers finite and non-negative.
  */
 import { z } from "zod";
+import { listOf } from "./list";
 import { SCHEMA_LIMITS } from "./message-limits";
 import { recordFields, SOURCES, type PlainRecord, type RecordField } from "./record-fields";
 import { MODES, rejectionOf, TRANSPORTS, type RejectionKind } from "./index";
@@ -253,8 +254,8 @@ const structured = {
     .transform(knownKind)
     .nullable(),
   /** The arm that the download drew of each experiment that was running. */
-  experiments: z.array(DrawnArm).max(SCHEMA_LIMITS.experimentsPerRecord).optional(),
-  proxies: z.array(RecordProxy).max(SCHEMA_LIMITS.proxiesPerRecord),
+  experiments: listOf(DrawnArm, SCHEMA_LIMITS.experimentsPerRecord).optional(),
+  proxies: listOf(RecordProxy, SCHEMA_LIMITS.proxiesPerRecord),
 };
 type Structured = z.output<z.ZodObject<typeof structured>>;
 
@@ -287,14 +288,12 @@ export type ErrorReport = z.infer<typeof ErrorReport>;
 
 /** Body of POST /v1/records. */
 export const RecordsRequest = z
-  .object({ records: z.array(DownloadRecord).min(1).max(SCHEMA_LIMITS.recordsPerRequest) })
+  .object({ records: listOf(DownloadRecord, SCHEMA_LIMITS.recordsPerRequest, 1) })
   .strict();
 export type RecordsRequest = z.infer<typeof RecordsRequest>;
 
 /** Body of POST /v1/errors. */
-export const ErrorsRequest = z
-  .object({ errors: z.array(ErrorReport).min(1).max(SCHEMA_LIMITS.errorsPerRequest) })
-  .strict();
+export const ErrorsRequest = z.object({ errors: listOf(ErrorReport, SCHEMA_LIMITS.errorsPerRequest, 1) }).strict();
 export type ErrorsRequest = z.infer<typeof ErrorsRequest>;
 
 /** Answer of both POSTs (202): how many Origo stored now, and how many it had already. */
@@ -400,6 +399,8 @@ export const API_ERROR_KINDS = [
   "notFound",
   "secretMissing",
   "setupRefused",
+  "storageFull",
+  "tooFast",
   "tooManyAttempts",
   "tooManyExperiments",
   "tooManyProxies",

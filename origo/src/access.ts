@@ -3,13 +3,14 @@
  * token of the login. When Origo runs without login (main.ts allows this on loopback only), everyone is the admin
  * `local`, but only under a loopback host name. This stops a web page whose own host name was rebound to this machine.
  */
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Request, Response } from "express";
 import type { Role, LoginResponse } from "@tributary/contract/admin-schema";
-import { Attempts } from "./attempts";
+import { digestOf as digest, same } from "./compare";
 import type { Configuration } from "./configuration";
 import { Refusal, type Gate } from "./http";
+import { LoginLimits } from "./login-limits";
 import { keep, matches } from "./password";
 import type { AdminStore } from "./store/admin-store";
 
@@ -18,6 +19,8 @@ export interface AccessOptions {
   login: "required" | "off";
   nowMs: () => number;
   configuration: Configuration;
+  /** Signs the device cookies. */
+  deviceKey: string;
 }
 
 export interface Identity {
@@ -27,15 +30,15 @@ export interface Identity {
 }
 
 const COOKIE = "tributary_login";
+/** Tells that a user has signed in with this browser before (login-limits.ts). */
+const DEVICE_COOKIE = "tributary_device";
+const DEVICE_MS = 180 * 86_400_000;
 /** The name of the stored secret that is the token of the one-time link. */
 const SETUP = "setupToken";
-/** The failed attempts of this many names, and of this many addresses, are remembered. */
-const KEYS_MAX = 10_000;
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/;
 
 export class Access implements Gate {
-  readonly #byName: Attempts;
-  readonly #byAddress: Attempts;
+  readonly #limits: LoginLimits;
   readonly #local: Identity = { name: "local", role: "admin", csrfToken: randomBytes(24).toString("base64url") };
   #setupToken: string | undefined;
 
@@ -44,18 +47,7 @@ export class Access implements Gate {
   constructor(options: AccessOptions) {
     this.#options = options;
 
-    const { configuration } = options;
-    const windowMs = (): number => 1000 * configuration.value("origo.loginWindowSec");
-    this.#byName = new Attempts({
-      limit: () => configuration.value("origo.loginFailuresPerName"),
-      windowMs,
-      keysMax: KEYS_MAX,
-    });
-    this.#byAddress = new Attempts({
-      limit: () => configuration.value("origo.loginFailuresPerAddress"),
-      windowMs,
-      keysMax: KEYS_MAX,
-    });
+    this.#limits = new LoginLimits(options.configuration, options.deviceKey);
   }
 
   /**
@@ -98,8 +90,8 @@ export class Access implements Gate {
   /** Signs in and sets the cookie. All failures have the same message. After too many failures the caller must wait. */
   async logIn(request: Request, response: Response, name: string, password: string): Promise<LoginResponse> {
     const { store, nowMs } = this.#options;
-    const address = request.ip ?? "";
-    const waitMs = Math.max(this.#byName.waitMs(name, nowMs()), this.#byAddress.waitMs(address, nowMs()));
+    const attempt = { name, address: request.ip ?? "", device: cookieOf(request.headers, DEVICE_COOKIE) };
+    const waitMs = this.#limits.begin(attempt, nowMs());
     if (waitMs > 0) {
       const seconds = Math.ceil(waitMs / 1000);
       throw new Refusal(
@@ -108,14 +100,11 @@ export class Access implements Gate {
         { "Retry-After": String(seconds) },
       );
     }
-    this.#byName.add(name, nowMs());
-    this.#byAddress.add(address, nowMs());
     const user = await store.passwordOf(name);
     if (!(await matches(password, user?.password)) || user === undefined) {
       throw new Refusal(401, { kind: "wrongLogin", message: "no user has this name and password" });
     }
-    this.#byName.clear(name);
-    this.#byAddress.clear(address);
+    this.#limits.noteSuccess(attempt, nowMs());
     await store.noteLogin(name, nowMs());
     return this.#open(request, response, name, user.role);
   }
@@ -147,7 +136,7 @@ export class Access implements Gate {
     if (identity !== undefined && this.#options.login === "required") {
       checkCsrf(request, identity);
       await this.#options.store.endLogin(digest(cookieOf(request.headers) ?? ""));
-      setCookie(request, response, "", 0);
+      setCookie(request, response, { name: COOKIE, value: "", maxAgeMs: 0 });
       return answerOf(undefined, true);
     }
     return this.describe(request.headers);
@@ -158,7 +147,9 @@ export class Access implements Gate {
     const loginMs = configuration.value("origo.loginHours") * 3_600_000;
     const [cookie, csrfToken] = [randomBytes(32).toString("base64url"), randomBytes(24).toString("base64url")];
     await store.addLogin({ id: digest(cookie), userName: name, csrfToken, expiresAtMs: nowMs() + loginMs }, nowMs());
-    setCookie(request, response, cookie, loginMs);
+    setCookie(request, response, { name: COOKIE, value: cookie, maxAgeMs: loginMs });
+    const device = this.#limits.deviceCookie(name);
+    setCookie(request, response, { name: DEVICE_COOKIE, value: device, maxAgeMs: DEVICE_MS, path: "/v1/login" });
     return answerOf({ name, role, csrfToken }, true);
   }
 }
@@ -180,18 +171,22 @@ function checkCsrf(request: Request, { csrfToken }: Identity): void {
   });
 }
 
-function setCookie(request: Request, response: Response, value: string, maxAgeMs: number): void {
-  const secure = request.secure || request.headers["x-forwarded-proto"] === "https";
-  response.cookie(COOKIE, value, { httpOnly: true, sameSite: "strict", path: "/", secure, maxAge: maxAgeMs });
+interface Cookie {
+  name: string;
+  value: string;
+  maxAgeMs: number;
+  path?: string;
 }
 
-function cookieOf(headers: IncomingHttpHeaders): string | undefined {
+function setCookie(request: Request, response: Response, { name, value, maxAgeMs, path = "/" }: Cookie): void {
+  const secure = request.secure || request.headers["x-forwarded-proto"] === "https";
+  response.cookie(name, value, { httpOnly: true, sameSite: "strict", path, secure, maxAge: maxAgeMs });
+}
+
+function cookieOf(headers: IncomingHttpHeaders, wanted = COOKIE): string | undefined {
   for (const part of (headers.cookie ?? "").split(";")) {
     const [name, value] = part.trim().split("=");
-    if (name === COOKIE && value) return value;
+    if (name === wanted && value) return decodeURIComponent(value);
   }
   return undefined;
 }
-
-const digest = (text: string): string => createHash("sha256").update(text).digest("base64url");
-const same = (a: string, b: string): boolean => timingSafeEqual(Buffer.from(digest(a)), Buffer.from(digest(b)));

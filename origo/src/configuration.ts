@@ -153,6 +153,7 @@ export class Configuration extends EventEmitter<{ change: [] }> {
       // A value that equals the default stays in the arm, because the configuration may change.
       return arm;
     });
+    checkArmsDiffer(arms);
     const experiment: Experiment = {
       id: randomUUID(),
       name: draft.name,
@@ -178,11 +179,13 @@ export class Configuration extends EventEmitter<{ change: [] }> {
           field: "state",
           message: `state: only a ${from} experiment can become ${state}; this one is ${known.state}`,
         });
-      if (state === "running")
+      if (state === "running") {
+        checkArmsDiffer(known.arms.map((arm) => ({ ...arm, values: this.#inForce(arm.values) })));
         checkOverlap(
           known,
           all.filter((other) => other.state === "running"),
         );
+      }
       return {
         ...known,
         state,
@@ -193,11 +196,34 @@ export class Configuration extends EventEmitter<{ change: [] }> {
     await this.refresh();
     return moved;
   }
+
+  /** What a download of this arm uses now: its own values over those of the configuration. */
+  #inForce(values: SettingValues): SettingValues {
+    return Object.fromEntries(
+      Object.entries({ ...this.valuesOf("client"), ...values }).filter(
+        ([key, value]) => isSettingKey(key) && value !== SETTINGS[key].default,
+      ),
+    );
+  }
 }
 
 /** Leaves out stored values of settings that the table does not have. */
 const known = (values: SettingValues): SettingValues =>
   Object.fromEntries(Object.entries(values).filter(([key]) => isSettingKey(key)));
+
+/** Throws if two arms give the same values, because their downloads would not differ. */
+function checkArmsDiffer(arms: Experiment["arms"]): void {
+  const names = new Map<string, string>();
+  for (const [index, { name, values }] of arms.entries()) {
+    const text = JSON.stringify(Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1)));
+    const twin = names.get(text);
+    if (twin !== undefined) {
+      const message = `arms[${index}].values: the arms ${twin} and ${name} have the same values: change one of them`;
+      throw new Refusal(400, { kind: "badField", field: `arms[${index}].values`, message });
+    }
+    names.set(text, name);
+  }
+}
 
 /** Throws if a running experiment changes one of the same settings: the two would disturb each other. */
 function checkOverlap(experiment: Experiment, running: readonly Experiment[]): void {

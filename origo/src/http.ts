@@ -57,6 +57,8 @@ interface Description<Q extends Shape | undefined, B extends Shape | undefined, 
   /** A faster check. When it returns true, `body` would accept the value unchanged, so `body` is not asked. */
   isPlain?: (value: unknown) => boolean;
   bodyBytesMax?: number;
+  /** Reads the body in place of express.json. */
+  reader?: RequestHandler;
   requestMsMax?: number;
   /** The answer of a success: JSON of this shape, or a content type. Without it the answer has no body. */
   answer?: A | string;
@@ -151,7 +153,7 @@ function share(request: Request, response: Response): boolean {
   const { origin } = request.headers;
   response.vary("Origin");
   if (origin === undefined || !mayRead(origin, request.app.get(PAGE_ORIGINS) as string[])) return false;
-  response.set("Access-Control-Allow-Origin", origin);
+  response.set({ "Access-Control-Allow-Origin": origin, "Access-Control-Expose-Headers": "Retry-After" });
   return true;
 }
 
@@ -163,7 +165,8 @@ function layers(each: Endpoint, gate: Gate): RequestHandler[] {
     if (requestMsMax !== undefined) limitTime(request, requestMsMax);
     next();
   };
-  const parse = each.body ? [requireJson, express.json({ limit: each.bodyBytesMax ?? BODY_BYTES_MAX })] : [];
+  const reader = each.reader ?? express.json({ limit: each.bodyBytesMax ?? BODY_BYTES_MAX });
+  const parse = each.body ? [requireJson, reader] : [];
   return [enter, ...parse, run(each)];
 }
 

@@ -1,7 +1,7 @@
 /** Tests Origo as a real child process: environment, ready line, signals, and what survives kill -9. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -119,6 +119,34 @@ describe("the Origo process", () => {
       code: 2,
       text: expect.stringContaining(text) as string,
     });
+  });
+
+  test("only the owner can read the data folder and its files, also those that others could read before", async () => {
+    const modes = async (): Promise<string[]> => {
+      const paths = [folder, ...(await readdir(folder)).map((name) => join(folder, name))];
+      const kinds = await Promise.all(paths.map((path) => stat(path)));
+      return [...new Set(kinds.map((kind) => (kind.isDirectory() ? "d" : "-") + (kind.mode & 0o777).toString(8)))];
+    };
+    const store = async (url: string): Promise<void> => {
+      const body = JSON.stringify({ records: [recordOf()] });
+      await fetch(`${url}/v1/records`, { method: "POST", headers: { "content-type": "application/json" }, body });
+    };
+    const first = await ready();
+    await store(first.url);
+    expect(await modes()).toEqual(["d700", "-600"]);
+    first.child.kill("SIGKILL");
+    await once(first.child, "exit");
+    for (const name of await readdir(folder)) await chmod(join(folder, name), 0o644);
+    await chmod(folder, 0o755);
+    const second = await ready();
+    await store(second.url);
+    expect(await modes()).toEqual(["d700", "-600"]);
+  });
+
+  test("a folder that others share is refused", async () => {
+    await chmod(folder, 0o1777);
+    const { code, text } = await failed({ ORIGO_SECRET: "secret", DATA_DIR: folder });
+    expect([code, text]).toEqual([1, expect.stringContaining("DATA_DIR")]);
   });
 
   test("a folder that another Origo uses is a clear error", async () => {

@@ -57,6 +57,8 @@ const Environment = z
   });
 
 async function main(): Promise<void> {
+  // The data folder holds keys, password hashes and records: nobody else on this machine may read what Origo writes.
+  process.umask(0o077);
   // Docker Compose passes variables that are not set as empty ones.
   const set = Object.fromEntries(
     Object.entries(process.env).filter(([name, value]) => value !== "" || name === "ORIGO_SECRET"),

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import pino from "pino";
-import { Attempts } from "./attempts";
+import { RateLimit } from "./rate-limit";
 import { startOrigo, type Origo } from "./server";
 import { keep, matches } from "./password";
 import { recordOf } from "../../contract/test/samples";
@@ -107,7 +107,7 @@ test("passwords: equal passwords are stored differently, and each matches only i
 });
 
 test("attempts: the limit holds in its window, and the table stays bounded", () => {
-  const attempts = new Attempts({ limit: () => 2, windowMs: () => 1000, keysMax: 3 });
+  const attempts = new RateLimit({ limit: () => 2, windowMs: () => 1000, keysMax: 3 });
   attempts.add("a", 0);
   expect(attempts.waitMs("a", 0)).toBe(0);
   attempts.add("a", 400);

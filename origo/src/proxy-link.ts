@@ -2,9 +2,9 @@
  * Proxy link: the socket.io namespace "/proxies". Proxies register here and send heartbeats. A proxy must send the
  * secret in its handshake. Unknown namespaces are refused. The registry decides what a heartbeat means.
  */
-import { createHash, timingSafeEqual } from "node:crypto";
 import type { Server as HttpServer } from "node:http";
 import { Server, type Socket } from "socket.io";
+import { same } from "./compare";
 import type { Configuration } from "./configuration";
 import type { Registry } from "./registry";
 import {
@@ -76,19 +76,13 @@ function admit(socket: Socket, secret: string): Error | undefined {
       message: "the secret is missing: start the proxy with the ORIGO_SECRET of this Origo",
     });
   }
-  if (!sameSecret(got, secret)) {
+  if (!same(got, secret)) {
     return refusal({
       kind: "wrongSecret",
       message: "the secret is wrong: start the proxy with the ORIGO_SECRET of this Origo",
     });
   }
   return undefined;
-}
-
-/** Compares digests, so that the time it takes reveals neither the content nor the length. */
-export function sameSecret(got: string, expected: string): boolean {
-  const digest = (value: string): Buffer => createHash("sha256").update(value).digest();
-  return timingSafeEqual(digest(got), digest(expected));
 }
 
 /** The proxy gets this as `connect_error`, with the error in `data`. */

@@ -5,10 +5,11 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { FleetAction } from "@tributary/contract/admin-schema";
-import { Attempts } from "./attempts";
+
 import type { Configuration } from "./configuration";
 import type { PlaceOf } from "./geo";
 import { endpoint, notFound, Refusal, whole, type Endpoint } from "./http";
+import { RateLimit } from "./rate-limit";
 import type { Decision, Registry } from "./registry";
 import { FleetResponse, ProxiesResponse, SCHEMA_LIMITS } from "@tributary/contract/schema";
 import { limitKeyOf, networkOf } from "./network";
@@ -65,7 +66,7 @@ const LISTS_WINDOW_MS = 10_000;
 const ADDRESSES_MAX = 50_000;
 
 export function fleetEndpoints(options: FleetOptions): Endpoint[] {
-  const lists = new Attempts({
+  const lists = new RateLimit({
     limit: () => options.configuration.value("origo.listsPerAddress"),
     windowMs: () => LISTS_WINDOW_MS,
     keysMax: ADDRESSES_MAX,
@@ -74,7 +75,7 @@ export function fleetEndpoints(options: FleetOptions): Endpoint[] {
 }
 
 /** Counts a list for the address. Throws when it is one too many. */
-function countList(lists: Attempts, address: string, nowMs: number): void {
+function countList(lists: RateLimit, address: string, nowMs: number): void {
   const seconds = Math.ceil(lists.waitMs(address, nowMs) / 1000);
   if (seconds > 0)
     throw new Refusal(
@@ -85,7 +86,7 @@ function countList(lists: Attempts, address: string, nowMs: number): void {
   lists.add(address, nowMs);
 }
 
-const listEndpoint = (options: FleetOptions, lists: Attempts): Endpoint =>
+const listEndpoint = (options: FleetOptions, lists: RateLimit): Endpoint =>
   endpoint({
     method: "get",
     path: "/v1/proxies",

@@ -1,9 +1,11 @@
 /**
  * Intake: the endpoints to which clients and proxies send records, errors and traces, as JSON, which may be compressed
- * by gzip. Each has an id, so sending it twice is harmless. A batch is stored whole or refused whole. The answer is 503
- * with Retry-After when too much waits to be stored, or when the disk is almost full.
+ * by gzip. Each has an id, so sending it twice is harmless. A batch is stored whole or refused whole. With Retry-After,
+ * the answer is 429 when this sender sends too much (intake-gate.ts), and 503 when all senders send too much or the
+ * database is full.
  */
-import { endpoint, Refusal, type Endpoint } from "./http";
+import { BODY_BYTES_MAX, endpoint, Refusal, type Endpoint } from "./http";
+import type { IntakeGate } from "./intake-gate";
 import { TracesRequest } from "@tributary/contract/query-schema";
 import { isRecordsRequest } from "./record-check";
 import { ErrorsRequest, IntakeResponse, RecordsRequest } from "@tributary/contract/schema";
@@ -14,18 +16,20 @@ const TRACE_BYTES_MAX = 4_000_000;
 
 export interface IntakeOptions {
   store: Store;
+  intakeGate: IntakeGate;
   nowMs: () => number;
   /** Called when something was stored. */
   onIntake: (kind: "record" | "error", result: IntakeResponse) => void;
 }
 
-export const intakeEndpoints = ({ store, nowMs, onIntake }: IntakeOptions): Endpoint[] => [
+export const intakeEndpoints = ({ store, intakeGate, nowMs, onIntake }: IntakeOptions): Endpoint[] => [
   endpoint({
     method: "post",
     path: "/v1/records",
     access: "open",
     summary: "Send records of downloads",
     body: RecordsRequest,
+    reader: intakeGate.reader(BODY_BYTES_MAX),
     isPlain: isRecordsRequest,
     answer: IntakeResponse,
     status: 202,
@@ -41,6 +45,7 @@ export const intakeEndpoints = ({ store, nowMs, onIntake }: IntakeOptions): Endp
     access: "open",
     summary: "Send reports of errors",
     body: ErrorsRequest,
+    reader: intakeGate.reader(BODY_BYTES_MAX),
     answer: IntakeResponse,
     status: 202,
     handle: async ({ body }) => {
@@ -55,7 +60,7 @@ export const intakeEndpoints = ({ store, nowMs, onIntake }: IntakeOptions): Endp
     access: "open",
     summary: "Send traces: when each packet of a download arrived",
     body: TracesRequest,
-    bodyBytesMax: TRACE_BYTES_MAX,
+    reader: intakeGate.reader(TRACE_BYTES_MAX),
     answer: IntakeResponse,
     status: 202,
     handle: ({ body }) => store.addTraces(body.traces, nowMs()).catch(busy),
@@ -65,7 +70,7 @@ export const intakeEndpoints = ({ store, nowMs, onIntake }: IntakeOptions): Endp
 /** Turns an error into a 503 when the same data may be stored later. */
 export function busy(error: Error): never {
   if (!(error instanceof IntakeFull || error instanceof DiskFull)) throw error;
-  const [kind, seconds] = error instanceof DiskFull ? (["diskFull", "30"] as const) : (["busy", "1"] as const);
+  const [kind, seconds] = error instanceof DiskFull ? ([error.kind, "30"] as const) : (["busy", "1"] as const);
   throw new Refusal(
     503,
     { kind, message: error.message, got: error.got, limit: error.limit },

@@ -3,7 +3,6 @@
  * environment variables; main.ts does.
  */
 import { randomBytes } from "node:crypto";
-import { stat } from "node:fs/promises";
 import { createServer, type RequestListener, type Server as HttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -16,6 +15,7 @@ import { Decisions } from "./decisions";
 import { openGeo } from "./geo";
 import { limitTime, REQUEST_MS_MAX } from "./http";
 import { inTurn } from "./in-turn";
+import { IntakeGate } from "./intake-gate";
 import { attachProxyLink, type ProxyLink } from "./proxy-link";
 import { Registry } from "./registry";
 import { repeat } from "./repeat";
@@ -23,7 +23,6 @@ import { startRetention } from "./retention";
 import { watchStalls } from "./stalls";
 import { Store } from "./store/index";
 import { AdminStore } from "./store/admin-store";
-import { DUCKDB_FILE } from "./store/duckdb";
 import { makeLog, Telemetry, type Log } from "./telemetry";
 import { newTokenKey, TokenSigner } from "./token";
 
@@ -83,23 +82,12 @@ export async function startOrigo(options: OrigoOptions): Promise<Origo> {
 interface Stores {
   store: Store;
   adminStore: AdminStore;
-  storageBytes: () => Promise<number | undefined>;
   close: () => Promise<void>;
 }
 
 async function openStores({ dataDir, databaseUrl }: OrigoOptions): Promise<Stores> {
   const store = await Store.open(dataDir, databaseUrl);
-  const { database } = store;
-  const storageBytes = async (): Promise<number | undefined> => {
-    if (database.kind === "duckdb")
-      return stat(join(dataDir, DUCKDB_FILE)).then(
-        ({ size }) => size,
-        () => undefined,
-      );
-    const rows = await database.all("SELECT pg_database_size(current_database()) AS bytes").catch(() => []);
-    return rows[0] && Number(rows[0]["bytes"]);
-  };
-  return { store, adminStore: new AdminStore(database), storageBytes, close: () => store.close() };
+  return { store, adminStore: new AdminStore(store.database), close: () => store.close() };
 }
 
 type Surroundings = Pick<Parameters<typeof makeApp>[0], "nowMs" | "placeOf" | "log"> & { cluster: Cluster | undefined };
@@ -126,14 +114,19 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
   let records = 0;
   let closed: Promise<void> | undefined;
   const tokens = new TokenSigner(await adminStore.secret("tokenKey", newTokenKey));
-  const access = new Access({ store: adminStore, login: options.login, nowMs, configuration });
-  const telemetry = new Telemetry({ fleet: () => registry.fleet(nowMs()), storageBytes: stores.storageBytes });
+  const deviceKey = await adminStore.secret("deviceKey", () => randomBytes(32).toString("base64url"));
+  const access = new Access({ store: adminStore, login: options.login, nowMs, configuration, deviceKey });
+  const telemetry = new Telemetry({
+    fleet: () => registry.fleet(nowMs()),
+    storageBytes: () => store.storageBytes().catch(() => undefined),
+  });
   const tellOthers = (): void => cluster?.tellChange();
   const app = makeApp({
     registry,
     configuration,
     adminStore,
     store,
+    intakeGate: new IntakeGate({ configuration, nowMs }),
     tokens,
     access,
     telemetry,

@@ -122,6 +122,50 @@ export const ORIGO_SETTINGS = {
     group: "Records",
     help: "The most records that wait to be written. Origo refuses further records for the moment.",
   },
+  "origo.intakeBytesPerSecPerAddress": {
+    type: "integer",
+    default: 256 * 1024,
+    min: 1024,
+    max: 2 ** 40,
+    unit: "bytes/s",
+    group: "Records",
+    help:
+      "How much one address may send as records, error reports and traces, counted decompressed and over 10 s. " +
+      "Origo refuses more for the moment, and clients send it later. An IPv6 network of 64 bits counts as one address.",
+  },
+  /** 5,000 records a second need half of it. */
+  "origo.intakeBytesPerSec": {
+    type: "integer",
+    default: 16 * MIB,
+    min: 1024,
+    max: 2 ** 40,
+    unit: "bytes/s",
+    group: "Records",
+    help: "The same for all addresses together.",
+  },
+  "origo.intakeOpenBytesMax": {
+    type: "integer",
+    default: 32 * MIB,
+    min: MIB,
+    max: 2 ** 40,
+    unit: "bytes",
+    group: "Records",
+    help:
+      "The most memory for bodies that arrive or wait to be stored, counted after decompression. " +
+      "One address has at most a quarter of it.",
+  },
+  "origo.storageBytesMax": {
+    type: "integer",
+    default: 20 * 1024 * MIB,
+    min: 0,
+    max: 2 ** 50,
+    unit: "bytes",
+    zero: "unset",
+    group: "Records",
+    help:
+      "Origo refuses records while its database is larger than this. It deletes nothing by itself, because old " +
+      "records must not give way to what a stranger sends. 0 means no bound.",
+  },
   /** DuckDB does not survive a full disk. */
   "origo.diskReserveBytes": {
     type: "integer",

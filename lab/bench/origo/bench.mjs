@@ -18,7 +18,7 @@ import { pipeline } from "node:stream/promises";
 import { performance } from "node:perf_hooks";
 import { postgresFolder, startPostgres } from "../../../infra/postgres.mjs";
 import { root, setUp } from "../../../infra/setup.mjs";
-import { fleetSentence, measureFleet, startOrigo } from "./fleet.mjs";
+import { fleetSentence, measureFleet, setValues, startOrigo } from "./fleet.mjs";
 import { FIRST_MS, generateSql, LAST_MS } from "./generate.sql.mjs";
 
 const require = createRequire(import.meta.url);
@@ -218,6 +218,8 @@ async function measure(origo, { rounds, seconds }, print) {
   const questions = await measureQuestions(origo.url, rounds, print);
   const afterQuestions = origo.memoryMb();
   const had = await countOf(origo.url);
+  // All records come from one address here.
+  await setValues(origo.url, { "origo.intakeBytesPerSecPerAddress": 2 ** 30 });
   const intake = await measureIntake(origo.url, seconds);
   intake.lost = had + intake.acknowledged - (await countOf(origo.url));
   const memoryMb = { questions: afterQuestions, all: origo.memoryMb() };

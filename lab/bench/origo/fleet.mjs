@@ -57,12 +57,12 @@ export async function startOrigo(environment) {
   return { pid: child.pid, url: JSON.parse(line).url, stop, memoryMb };
 }
 
-async function setHeartbeat(url, heartbeatMs) {
+export async function setValues(url, values) {
   const { csrfToken } = await (await fetch(`${url}/v1/login`)).json();
   const response = await fetch(`${url}/v1/config`, {
     method: "PUT",
     headers: { "content-type": "application/json", "x-csrf-token": csrfToken },
-    body: JSON.stringify({ baseVersion: 0, values: { "proxy.heartbeatMs": heartbeatMs }, reason: "bench" }),
+    body: JSON.stringify({ baseVersion: 0, values, reason: "bench" }),
   });
   if (!response.ok) throw new Error(`Origo refused the configuration: ${await response.text()}`);
 }
@@ -124,7 +124,7 @@ export async function measureFleet({ proxies, heartbeatMs, seconds }) {
   const { pid, url, stop } = await startOrigo({ DATA_DIR: folder });
   const stops = [];
   try {
-    await setHeartbeat(url, heartbeatMs);
+    await setValues(url, { "proxy.heartbeatMs": heartbeatMs });
     for (let from = 0; from < proxies; from += CONNECT_BATCH) {
       const batch = Array.from({ length: Math.min(CONNECT_BATCH, proxies - from) }, (_, index) =>
         startProxy(url, from + index, heartbeatMs),

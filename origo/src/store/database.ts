@@ -46,6 +46,8 @@ export interface Database extends Queries {
   exclusive<T>(work: (inside: Queries) => Promise<T>): Promise<T>;
   /** Gives the rows in pieces while they are read, so that memory does not grow with their number. */
   stream(sql: string, values?: readonly Cell[]): AsyncIterable<Row[]>;
+  /** The size of the tables and logs in use. */
+  storageBytes(): Promise<number>;
   /** Waits for running statements; for a database on another machine only some seconds. Safe to call twice. */
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@
  * DuckDB: the Database in one file, for one process. Changes go one after another through one connection. Readers have
  * their own connections, so that a long query does not delay intake.
  */
-import { mkdir, stat } from "node:fs/promises";
+import { chmod, mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import {
   BIGINT,
@@ -29,13 +29,15 @@ const CHECKPOINT_BYTES = 8_000_000;
 const IDLE_MS = 20_000;
 /** At most this many queries run at the same time. */
 const READERS = 4;
+/** The mode bit of folders such as /tmp. */
+const STICKY = 0o1000;
 
 /**
  * Opens or creates DATA_DIR/origo.duckdb. It is vacuumed `idleMs` after the last write. Throws when another process has
  * the file open, or when it is not a DuckDB file.
  */
 export async function openDuckDb(dataDir: string, idleMs = IDLE_MS): Promise<Database> {
-  await mkdir(dataDir, { recursive: true });
+  await openPrivately(dataDir);
   const file = join(dataDir, DUCKDB_FILE);
   const instance = await DuckDBInstance.create(file, { checkpoint_threshold: "1TB" });
   try {
@@ -46,6 +48,22 @@ export async function openDuckDb(dataDir: string, idleMs = IDLE_MS): Promise<Dat
   } catch (error) {
     instance.closeSync();
     throw error;
+  }
+}
+
+/**
+ * Makes the folder, and lets nobody but its owner read the folder and the database in it, also if it is there already.
+ */
+async function openPrivately(dataDir: string): Promise<void> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const { mode } = await stat(dataDir);
+  if ((mode & STICKY) !== 0)
+    throw new Error(`${dataDir} is a folder that others share: give Origo a folder of its own in DATA_DIR`);
+  await chmod(dataDir, 0o700);
+  for (const name of await readdir(dataDir)) {
+    if (!name.startsWith(DUCKDB_FILE)) continue;
+    const path = join(dataDir, name);
+    await chmod(path, (await stat(path)).isDirectory() ? 0o700 : 0o600);
   }
 }
 
@@ -122,6 +140,12 @@ class DuckDb implements Database {
     } finally {
       connection.closeSync();
     }
+  }
+
+  async storageBytes(): Promise<number> {
+    const [row] = await this.all("SELECT used_blocks * block_size AS bytes FROM pragma_database_size()");
+    const log = await stat(this.#walFile).catch(() => undefined);
+    return Number(row?.["bytes"]) + (log?.size ?? 0);
   }
 
   close(): Promise<void> {

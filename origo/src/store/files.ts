@@ -71,7 +71,7 @@ async function copyOf(database: Database, folder: string): Promise<Database> {
  * the row. Throws DiskFull.
  */
 export async function importFile(store: Store, format: Format, file: Readable): Promise<ImportResponse> {
-  await store.checkDisk();
+  await store.checkRoom();
   return inFolder(store.scratchDir, async (folder) => {
     const path = join(folder, `records.${format}`);
     await pipeline(file, (pieces: Readable) => whileThereIsRoom(store, pieces), createWriteStream(path));
@@ -100,7 +100,7 @@ function sourceOf(path: string, format: Format): string {
 /** The file may be on the disk of the database, which does not survive a full disk. */
 async function* whileThereIsRoom(store: Store, pieces: Readable): AsyncIterable<Buffer> {
   for await (const piece of pieces) {
-    await store.checkDisk();
+    await store.checkRoom();
     yield piece as Buffer;
   }
 }

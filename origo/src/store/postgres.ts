@@ -131,6 +131,11 @@ class Postgres implements Database {
     }
   }
 
+  async storageBytes(): Promise<number> {
+    const [row] = await this.all("SELECT pg_database_size(current_database()) AS bytes");
+    return Number(row?.["bytes"]);
+  }
+
   close(): Promise<void> {
     return (this.#closed ??= this.#end());
   }

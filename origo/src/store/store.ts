@@ -28,17 +28,21 @@ export interface Page<T> {
 type Table = "downloads" | "errors";
 const COLUMNS_OF: Record<Table, readonly Column[]> = { downloads: COLUMNS, errors: ERROR_COLUMNS };
 
-/** The free space of the disk is read again after this time. */
-const FREE_MS = 250;
+/** The free space of the disk and the size of the database are read again after this time. */
+const ROOM_MS = 250;
 
-/** Nothing was stored, because the disk has less free space than the reserve. */
+/** Nothing was stored, because the disk has less free space than the reserve, or because the database is too large. */
 export class DiskFull extends Error {
   constructor(
+    readonly kind: "diskFull" | "storageFull",
     readonly got: number,
     readonly limit: number,
   ) {
     super(
-      `the disk has ${got} bytes free, less than the reserve of ${limit} bytes: nothing is stored until it has more`,
+      kind === "diskFull"
+        ? `the disk has ${got} bytes free, less than the reserve of ${limit} bytes: nothing is stored until it has more`
+        : `the database has ${got} bytes, more than origo.storageBytesMax allows (${limit} bytes): ` +
+            "nothing is stored until records are deleted or an admin raises the limit",
     );
   }
 }
@@ -47,7 +51,12 @@ export class Store {
   /** May be changed at any time. */
   readonly settings: OrigoSettings = defaultsOf(ORIGO_SETTINGS);
   readonly #intake: Record<Table, Intake>;
-  #free: { bytes: number; untilMs: number } = { bytes: Infinity, untilMs: -Infinity };
+  readonly #freeBytes = remembered(async () => {
+    if (this.#folder === undefined) return Infinity;
+    const { bavail, bsize } = await statfs(this.#folder);
+    return bavail * bsize;
+  });
+  readonly #storageBytes = remembered(() => this.storageBytes());
 
   readonly #folder: string | undefined;
 
@@ -90,7 +99,7 @@ export class Store {
    * Stores the records with new ids, all or none of them. Throws DiskFull, or IntakeFull when too many wait already.
    */
   async addRecords(records: readonly DownloadRecord[], nowMs: number): Promise<IntakeResponse> {
-    await this.checkDisk();
+    await this.checkRoom();
     return this.#intake.downloads.add(records.map((record) => rowOf(record, nowMs)));
   }
 
@@ -98,13 +107,13 @@ export class Store {
    * Stores the reports with new ids, all or none of them. Throws DiskFull, or IntakeFull when too many wait already.
    */
   async addErrors(errors: readonly ErrorReport[], nowMs: number): Promise<IntakeResponse> {
-    await this.checkDisk();
+    await this.checkRoom();
     return this.#intake.errors.add(errors.map((error) => ({ ...rowOfError(error), receivedAtMs: nowMs })));
   }
 
   /** Stores the traces with new ids, all or none of them. Throws DiskFull. */
   async addTraces(traces: readonly Trace[], nowMs: number): Promise<IntakeResponse> {
-    await this.checkDisk();
+    await this.checkRoom();
     const packed = await Promise.all(traces.map((trace) => promisify(gzip)(JSON.stringify(trace))));
     return this.database.transaction(async (inside) => {
       let accepted = 0;
@@ -152,15 +161,25 @@ export class Store {
     });
   }
 
-  /** Throws DiskFull. */
+  /** Throws DiskFull when no records may be added. */
+  async checkRoom(): Promise<void> {
+    await this.checkDisk();
+    const limit = this.settings.storageBytesMax;
+    if (limit === 0) return;
+    const bytes = await this.#storageBytes();
+    if (bytes > limit) throw new DiskFull("storageFull", bytes, limit);
+  }
+
+  /** Throws DiskFull when the disk has no room for a file. */
   async checkDisk(): Promise<void> {
-    if (this.#folder === undefined) return;
-    if (performance.now() >= this.#free.untilMs) {
-      const { bavail, bsize } = await statfs(this.#folder);
-      this.#free = { bytes: bavail * bsize, untilMs: performance.now() + FREE_MS };
-    }
     const limit = this.settings.diskReserveBytes;
-    if (this.#free.bytes < limit) throw new DiskFull(this.#free.bytes, limit);
+    const bytes = await this.#freeBytes();
+    if (bytes < limit) throw new DiskFull("diskFull", bytes, limit);
+  }
+
+  /** The size of what the database holds. Space in its file that is free again does not count. */
+  storageBytes(): Promise<number> {
+    return this.database.storageBytes();
   }
 
   /** Rejects when the database does not answer. */
@@ -187,6 +206,15 @@ export class Store {
     const items = rows.slice(0, limit);
     return { items, next: rows.length > limit ? String(items[items.length - 1]?.["id"]) : null };
   }
+}
+
+/** Reads a value at most once in ROOM_MS. */
+function remembered(read: () => Promise<number>): () => Promise<number> {
+  let [value, untilMs] = [Promise.resolve(0), -Infinity];
+  return () => {
+    if (performance.now() >= untilMs) [value, untilMs] = [read(), performance.now() + ROOM_MS];
+    return value;
+  };
 }
 
 /** Selects columns under the names of their fields, and UUIDs as text. */

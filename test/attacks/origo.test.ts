@@ -1,0 +1,232 @@
+/**
+ * Strangers attack a real Origo for seconds, each with what a page or a script can send without a login. Meanwhile
+ * `/healthz` and the list of proxies must answer, memory and disk must stay bounded, and a client at another address
+ * must still be able to store its records. Each test prints what it measured.
+ */
+import { randomUUID } from "node:crypto";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import http from "node:http";
+import os from "node:os";
+import path from "node:path";
+import { setTimeout as after } from "node:timers/promises";
+import { gzipSync } from "node:zlib";
+import { repoRoot, startService, type Service } from "@tributary/lab-stack";
+import { recordOf } from "../../contract/test/samples";
+
+const ATTACK_MS = 3000;
+/** Bounds that hold on a slow machine: Origo takes about 120 MB when it rests. */
+const HEALTH_MS_MAX = 2500;
+const MEMORY_BYTES_MAX = 600e6;
+
+let folder: string;
+let origo: Service;
+
+const startAttacked = (env: Record<string, string>): Promise<Service> =>
+  startService({
+    name: "origo",
+    script: path.join(repoRoot, "origo/dist/main.js"),
+    env: { HOST: "127.0.0.1", PORT: "0", ORIGO_SECRET: "s", DATA_DIR: folder, ...env },
+    logFile: path.join(folder, "origo.log"),
+  });
+
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(os.tmpdir(), "tributary-attack-"));
+  origo = await startAttacked({ LOGIN: "required", TRUSTED_HOPS: "1" });
+});
+afterEach(async () => {
+  await origo.kill();
+  await rm(folder, { recursive: true, force: true });
+});
+
+interface Answer {
+  status: number;
+  body: string;
+  retryAfter: string | undefined;
+}
+
+/** `from` is the address that the balancer in front of Origo would name. Resolves to status 0 when it breaks. */
+function send(agent: http.Agent, url: string, body?: Buffer, from = "198.51.100.66", gzip = false): Promise<Answer> {
+  return new Promise((resolve) => {
+    const headers = {
+      "x-forwarded-for": from,
+      ...(body && { "content-type": "application/json", "content-length": String(body.length) }),
+      ...(gzip && { "content-encoding": "gzip" }),
+    };
+    const request = http.request(origo.url + url, { agent, method: body ? "POST" : "GET", headers }, (response) => {
+      let text = "";
+      response.on("data", (chunk: Buffer) => (text += chunk.toString()));
+      response.on("close", () =>
+        resolve({ status: response.statusCode ?? 0, body: text, retryAfter: response.headers["retry-after"] }),
+      );
+    });
+    request.on("error", () => resolve({ status: 0, body: "", retryAfter: undefined }));
+    request.end(body);
+  });
+}
+
+const memoryOf = (pid: number): number =>
+  Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024;
+
+const diskBytes = (): number =>
+  ["origo.duckdb", "origo.duckdb.wal"]
+    .map((name) => path.join(folder, name))
+    .reduce((sum, file) => sum + (existsSync(file) ? statSync(file).size : 0), 0);
+
+/** Sends what `next` makes over `connections` connections at once, and asks for the health meanwhile. */
+async function attack(
+  connections: number,
+  next: () => { url: string; body: Buffer; gzip?: boolean; from?: string },
+): Promise<{ healthMsMax: number; listMsMax: number; memoryBytes: number; statuses: Record<string, number> }> {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: connections });
+  const others = new http.Agent({ keepAlive: true });
+  const untilMs = performance.now() + ATTACK_MS;
+  const statuses: Record<string, number> = {};
+  const attackers = Array.from({ length: connections }, async () => {
+    while (performance.now() < untilMs) {
+      const { url, body, gzip, from } = next();
+      const { status } = await send(agent, url, body, from, gzip);
+      statuses[status] = (statuses[status] ?? 0) + 1;
+      if (status === 0) await after(20);
+    }
+  });
+  const slowest = async (url: string): Promise<number> => {
+    let msMax = 0;
+    while (performance.now() < untilMs) {
+      const startMs = performance.now();
+      const { status } = await send(others, url, undefined, `203.0.113.${Math.floor(Math.random() * 256)}`);
+      msMax = Math.max(msMax, status === 200 ? performance.now() - startMs : Infinity);
+      await after(50);
+    }
+    return msMax;
+  };
+  const [healthMsMax, listMsMax] = await Promise.all([slowest("/healthz"), slowest("/v1/proxies?count=4")]);
+  await Promise.all(attackers);
+  agent.destroy();
+  others.destroy();
+  return { healthMsMax, listMsMax, memoryBytes: memoryOf(origo.pid), statuses };
+}
+
+function report(name: string, seen: Awaited<ReturnType<typeof attack>>): void {
+  const { healthMsMax, listMsMax, memoryBytes, statuses } = seen;
+  const mb = (bytes: number): string => `${(bytes / 1e6).toFixed(0)} MB`;
+  console.log(
+    `${name}: health ${healthMsMax.toFixed(0)} ms at most, list ${listMsMax.toFixed(0)} ms, ` +
+      `memory ${mb(memoryBytes)}, disk ${mb(diskBytes())}, answers ${JSON.stringify(statuses)}`,
+  );
+}
+
+const agentOfOthers = new http.Agent();
+const storeOne = (from: string): Promise<Answer> =>
+  send(agentOfOthers, "/v1/records", Buffer.from(JSON.stringify({ records: [recordOf()] })), from);
+
+function hold(seen: Awaited<ReturnType<typeof attack>>): void {
+  expect(seen.healthMsMax).toBeLessThan(HEALTH_MS_MAX);
+  expect(seen.listMsMax).toBeLessThan(HEALTH_MS_MAX);
+  expect(seen.memoryBytes).toBeLessThan(MEMORY_BYTES_MAX);
+}
+
+const filled = (item: string, bytes: number): string => `${item},`.repeat(Math.floor(bytes / (item.length + 1)));
+const ID = randomUUID();
+const BOMBS = [
+  { name: "empty traces", url: "/v1/traces", text: `{"traces":[${filled("{}", 3.9e6)}{}]}` },
+  {
+    name: "bad packets",
+    url: "/v1/traces",
+    text: `{"traces":[{"id":"${ID}","generationCount":1,"feedback":[],"packets":[${filled("[]", 3.9e5)}[]]}]}`,
+  },
+  { name: "deep lists", url: "/v1/traces", text: "[".repeat(1.9e6) + "]".repeat(1.9e6) },
+  { name: "empty records", url: "/v1/records", text: `{"records":[${filled("{}", 0.99e6)}{}]}` },
+  {
+    name: "unknown fields",
+    url: "/v1/errors",
+    text: `{${Array.from({ length: 80_000 }, (_, index) => `"k${index}":0`).join(",")}}`,
+  },
+];
+
+const bombs = BOMBS.map(({ name, url, text }) => ({ name, url, body: gzipSync(text, { level: 9 }), gzip: true }));
+const someAddress = (): string => `192.0.2.${Math.floor(Math.random() * 256)}`;
+const SENDERS: [name: string, from: () => string][] = [
+  ["one address", () => "198.51.100.66"],
+  ["256 addresses", someAddress],
+];
+
+test.each(SENDERS)("bombs of kilobytes from %s do not stop Origo", async (name, from) => {
+  let count = 0;
+  const seen = await attack(16, () => ({ ...bombs[count++ % bombs.length]!, from: from() }));
+  report(`bombs from ${name} (${bombs.map((bomb) => `${bomb.name} ${bomb.body.length} bytes`).join(", ")})`, seen);
+  hold(seen);
+});
+
+test.each(SENDERS)("a flood of valid records from %s does not fill the disk or stop Origo", async (name, from) => {
+  const comment = "x".repeat(900);
+  const texts = Array.from({ length: 30 }, () =>
+    JSON.stringify({ records: Array.from({ length: 200 }, () => recordOf({ id: randomUUID(), comment })) }),
+  );
+  const seen = await attack(16, () => {
+    const text = texts[Math.floor(Math.random() * texts.length)]!;
+    const body = Buffer.from(text.replace(/"id":"[0-9a-f]{8}-/g, () => `"id":"${randomUUID().slice(0, 8)}-`));
+    return { url: "/v1/records", body, from: from() };
+  });
+  report(`records from ${name} (${((diskBytes() / ATTACK_MS) * 1e-3).toFixed(1)} MB/s to disk)`, seen);
+  expect(seen.statuses[202]).toBeGreaterThan(0);
+  hold(seen);
+});
+
+test("another address stores its records while one floods, and the flooder is told when to come back", async () => {
+  const body = Buffer.from(JSON.stringify({ records: [recordOf({ comment: "x".repeat(900) })] }));
+  const refused: Answer[] = [];
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 16 });
+  for (let round = 0; round < 100 && refused.length === 0; round++) {
+    const answers = await Promise.all(Array.from({ length: 64 }, () => send(agent, "/v1/records", body)));
+    refused.push(...answers.filter(({ status }) => status !== 202));
+  }
+  agent.destroy();
+  expect(refused[0]).toMatchObject({ status: 429, body: expect.stringContaining("tooFast") as string });
+  expect(Number(refused[0]?.retryAfter)).toBeGreaterThan(0);
+  expect((await storeOne("203.0.113.9")).status).toBe(202);
+});
+
+test("bodies that stay open do not take the memory", async () => {
+  const piece = Buffer.from("[0,0,0],".repeat(100_000));
+  const statuses: number[] = [];
+  const requests = Array.from({ length: 120 }, (_, index) => {
+    const headers = { "content-type": "application/json", "x-forwarded-for": `192.0.2.${index % 12}` };
+    const request = http.request(`${origo.url}/v1/traces`, { method: "POST", headers }, (response) => {
+      statuses.push(response.statusCode ?? 0);
+      response.resume();
+    });
+    request.on("error", () => undefined);
+    request.write('{"traces":[');
+    request.write(piece);
+    return request;
+  });
+  await after(ATTACK_MS);
+  const memoryBytes = memoryOf(origo.pid);
+  console.log(`open bodies: ${statuses.length} of 120 refused, memory ${(memoryBytes / 1e6).toFixed(0)} MB`);
+  expect(statuses.every((status) => status === 429 || status === 503)).toBe(true);
+  expect(statuses.length).toBeGreaterThan(50);
+  expect(memoryBytes).toBeLessThan(MEMORY_BYTES_MAX);
+  expect((await send(agentOfOthers, "/healthz", undefined, "203.0.113.9")).status).toBe(200);
+  for (const request of requests) request.destroy();
+});
+
+test("a full database refuses records and keeps the ones it has", async () => {
+  await origo.kill();
+  origo = await startAttacked({ LOGIN: "off", TRUSTED_HOPS: "0" });
+  expect((await storeOne("")).status).toBe(202);
+  const { csrfToken } = (await (await fetch(`${origo.url}/v1/login`)).json()) as { csrfToken: string };
+  const changed = await fetch(`${origo.url}/v1/config`, {
+    method: "PUT",
+    headers: { "content-type": "application/json", "x-csrf-token": csrfToken },
+    body: JSON.stringify({ baseVersion: 0, values: { "origo.storageBytesMax": 1 }, reason: "test" }),
+  });
+  expect(changed.status).toBe(200);
+  expect(await storeOne("")).toMatchObject({
+    status: 503,
+    body: expect.stringContaining("storageFull") as string,
+    retryAfter: "30",
+  });
+  const { records } = (await (await fetch(`${origo.url}/v1/records`)).json()) as { records: unknown[] };
+  expect(records).toHaveLength(1);
+});
