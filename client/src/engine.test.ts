@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Rejection } from "@tributary/contract";
 import { encodeFrame, LIMITS, parseFrame, type Frame } from "@tributary/protocol";
 import { testCodec } from "../test/codec";
@@ -12,7 +13,19 @@ function packed(...frames: (Frame | Uint8Array)[]): PackedFrames {
 }
 
 function plan(requestId: number, totalBytes: number): Frame {
-  return { type: "plan", requestId, head: { status: 200, totalBytes, headers: {}, serverFetchMs: 1 } };
+  return { type: "plan", requestId, head: { status: 200, totalBytes, headers: { etag: '"1"' }, serverFetchMs: 1 } };
+}
+
+/** All digests of a body that is cut as in OPTIONS. */
+function digests(requestId: number, body: Uint8Array): Frame {
+  const count = Math.ceil(body.length / 400);
+  const all = Array.from({ length: count }, (_, index) =>
+    createHash("sha256")
+      .update(body.subarray(index * 400, index * 400 + 400))
+      .digest()
+      .subarray(0, LIMITS.digestBytes),
+  );
+  return { type: "digest", requestId, firstGeneration: 0, digests: all };
 }
 
 function symbol(requestId: number, index: number, body: Uint8Array): Frame {
@@ -163,19 +176,24 @@ describe("engine", () => {
       [4, "request"],
     ]);
     engine.handle(
-      { type: "frames", session: 3, frames: packed(plan(7, 1000), ...[5, 4, 6, 7].map((i) => symbol(7, i, body))) },
+      {
+        type: "frames",
+        session: 3,
+        frames: packed(plan(7, 1000), digests(7, body), ...[5, 4, 6, 7].map((i) => symbol(7, i, body))),
+      },
       2,
     );
-    expect(take("head")).toMatchObject([{ head: { status: 200, totalBytes: 1000 } }]);
+    expect(take("head")).toHaveLength(0);
     expect(take("bytes")).toHaveLength(0);
     engine.handle(
       {
         type: "frames",
         session: 4,
-        frames: packed(plan(7, 1000), ...[0, 1, 2, 3, 8, 9].map((i) => symbol(7, i, body))),
+        frames: packed(plan(7, 1000), digests(7, body), ...[0, 1, 2, 3, 8, 9].map((i) => symbol(7, i, body))),
       },
       3,
     );
+    expect(take("head")).toMatchObject([{ head: { status: 200, totalBytes: 1000 } }]);
     const bytes = take("bytes").map((message) => message.bytes);
     expect(Buffer.compare(Buffer.concat(bytes), body)).toBe(0);
     for (const [index, message] of posted.entries()) {

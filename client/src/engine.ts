@@ -51,6 +51,9 @@ interface Request {
 /** The messages for the engine. The worker's shell handles the messages about channels. */
 export type EngineMessage = Exclude<ToEngine, { type: "open" | "closeChannel" | "answer" }>;
 
+/** SHA-256. */
+export type Hash = (bytes: Uint8Array) => Uint8Array;
+
 export type Post = (message: FromEngine, transfer: ArrayBuffer[]) => void;
 
 export class Engine {
@@ -67,10 +70,13 @@ export class Engine {
 
   readonly #codec: Codec;
   readonly #post: Post;
+  readonly #hash: Hash;
 
-  constructor(codec: Codec, post: Post) {
+  /** `hash` checks the bytes of the proxies. It is the environment's fastest one that is synchronous. */
+  constructor(codec: Codec, post: Post, hash: Hash = sha256) {
     this.#codec = codec;
     this.#post = post;
+    this.#hash = hash;
   }
 
   /** The number of requests that are not closed. */
@@ -184,6 +190,7 @@ export class Engine {
         requestId,
         proxyCount: sessions.length,
         codec: this.#codec,
+        hash: this.#hash,
         nowMs,
         ...(trace
           ? { onPacket: (atMs, ...packet) => void trace.packets.push([msBetween(nowMs, atMs), ...packet]) }

@@ -4,8 +4,9 @@
  * would be slow for the first segment of a player, whose packets come all at once. It costs an idle worker some tens of
  * ms.
  */
-import { parseFrame, Sender, xorshift128, type ChunkSource, type Codec } from "@tributary/protocol";
-import { Engine } from "./engine";
+import { LIMITS, parseFrame, Sender, xorshift128, type ChunkSource, type Codec } from "@tributary/protocol";
+import { sha256 } from "@noble/hashes/sha2";
+import { Engine, type Hash } from "./engine";
 import { unpack, type FromEngine } from "./messages";
 
 const BYTES = 400_000;
@@ -15,19 +16,24 @@ const LOSS_EVERY = 16;
 const ROUNDS_MAX = 2000;
 
 /** Each step plays one millisecond of the download. The generator ends when the download ends, or by `return`. */
-export function* rehearse(codec: Codec): Generator<void, void, void> {
+export function* rehearse(codec: Codec, hash: Hash = sha256): Generator<void, void, void> {
   const senders = new Map<number, Sender>();
   const zeros = new Uint8Array(BYTES);
   const source: ChunkSource = {
     totalBytes: BYTES,
     availableBytes: BYTES,
     view: (start, end) => zeros.subarray(start, end),
+    digest: (start, end) => hash(zeros.subarray(start, end)).subarray(0, LIMITS.digestBytes),
   };
   const asked: { session: number; bytes: Uint8Array }[] = [];
-  const engine = new Engine(codec, (message: FromEngine) => {
-    if (message.type === "send")
-      for (const bytes of unpack(message.frames)) asked.push({ session: message.session, bytes });
-  });
+  const engine = new Engine(
+    codec,
+    (message: FromEngine) => {
+      if (message.type === "send")
+        for (const bytes of unpack(message.frames)) asked.push({ session: message.session, bytes });
+    },
+    hash,
+  );
   const answer = (session: number, bytes: Uint8Array, nowMs: number): void => {
     const frame = parseFrame(bytes);
     if (frame.type === "request" && !senders.has(session)) {

@@ -1,4 +1,5 @@
 /** Entry of the engine's worker in Node (worker_threads). Its browser twin is worker.ts. */
+import { createHash } from "node:crypto";
 import { parentPort } from "node:worker_threads";
 import { loadCodec } from "@tributary/native-codec";
 import { instantiateCodec } from "@tributary/wasm-codec";
@@ -18,6 +19,7 @@ const environment = {
       () => instantiateCodec(wasm),
       () => undefined,
     ),
+  hash: (bytes: Uint8Array) => createHash("sha256").update(bytes).digest(),
   defer: (task: () => void) => void setImmediate(task),
 };
 const handle = serveEngine({ post: (message, transfer) => port.postMessage(message, transfer) }, environment);

@@ -4,7 +4,7 @@
  */
 import type { Codec } from "@tributary/protocol";
 import { messageOf } from "./errors";
-import { Engine, type EngineMessage } from "./engine";
+import { Engine, type EngineMessage, type Hash } from "./engine";
 import { unpack, type FromEngine, type ToEngine } from "./messages";
 import type { Channel, Transport } from "./platform";
 import { rehearse } from "./rehearsal";
@@ -17,6 +17,8 @@ export interface WorkerEnvironment {
   transports: readonly Transport[];
   /** Makes the codec from the WebAssembly module, or a faster one if the environment has it. */
   makeCodec(wasm: ArrayBuffer): Codec;
+  /** By default a hash in JavaScript. */
+  hash?: Hash;
   /** Runs `task` soon, in its own macrotask. */
   defer(task: () => void): void;
   /** Collects garbage. Called when no request is open. */
@@ -88,17 +90,18 @@ export function serveEngine(port: Port, environment: WorkerEnvironment): (messag
   const initialise = (wasm: ArrayBuffer): void => {
     try {
       const codec = environment.makeCodec(wasm);
-      const made = new Engine(codec, (message, transfer) => {
+      const post = (message: FromEngine, transfer: ArrayBuffer[]): void => {
         if (message.type !== "send" || !channels.send(message)) port.post(message, transfer);
         if (message.type === "closed") environment.defer(() => made.openCount === 0 && environment.collect?.());
-      });
+      };
+      const made = new Engine(codec, post, environment.hash);
       port.post({ type: "inited", engine: codec.engine }, []);
       engine = made;
       for (const message of waiting.splice(0)) {
         if (message.type === "open") channels.open(message);
         else handle(made, message);
       }
-      environment.defer(() => goOn(rehearse(codec), made));
+      environment.defer(() => goOn(rehearse(codec, environment.hash), made));
     } catch (error) {
       port.post({ type: "initFailed", message: messageOf(error) }, []);
     }

@@ -284,6 +284,9 @@ class GrowingSource implements ChunkSource {
   view(start: number, end: number): Uint8Array {
     return this.#bytes.subarray(start, end);
   }
+  digest(start: number, end: number): Uint8Array {
+    return createHash("sha256").update(this.view(start, end)).digest().subarray(0, LIMITS.digestBytes);
+  }
 }
 
 export class StandInSession {

@@ -15,6 +15,27 @@ export interface ResponseHead {
 /** Headers that tell one version of a resource from another (RFC 9110 §8.8). */
 export const VALIDATOR_HEADERS = ["etag", "last-modified"] as const;
 
+/** A date is a strong validator once it was this old when the answer was made (RFC 9110 §8.8.2.2 asks for a second). */
+const STRONG_DATE_MS = 60_000;
+
+/**
+ * The validator that is the same only for the same bytes (RFC 9110 §8.8.1): a strong ETag, or else a Last-Modified that
+ * was old when the origin answered. Undefined if the head has none. Parts of two answers may be joined only if both
+ * have the same one (RFC 9110 §15.3.7.3).
+ */
+export function strongValidator({ headers }: Pick<ResponseHead, "headers">): string | undefined {
+  const { etag, date, "last-modified": modified } = headers;
+  if (etag !== undefined) return /^"[^"]*"$/.test(etag) ? etag : undefined;
+  if (modified === undefined || date === undefined) return undefined;
+  return Date.parse(date) - Date.parse(modified) >= STRONG_DATE_MS ? modified : undefined;
+}
+
+/** Whether parts of the two answers may be joined. */
+export function isSameVersion(first: Pick<ResponseHead, "headers">, now: Pick<ResponseHead, "headers">): boolean {
+  const validator = strongValidator(first);
+  return validator !== undefined && validator === strongValidator(now);
+}
+
 const DESCRIBING_HEADERS = ["content-type", "content-range", ...VALIDATOR_HEADERS, "accept-ranges"];
 const CORS_HEADERS = ["access-control-allow-origin", "access-control-expose-headers"];
 

@@ -7,6 +7,7 @@
 const BOUNDED_FIELDS = [
   "coefficientCount",
   "dataFrameBytes",
+  "digestCount",
   "feedbackEntries",
   "generationSize",
   "headerCount",
@@ -40,6 +41,7 @@ const NAMED_KINDS = [
   "lengthUnknown",
   "tooManyGenerations",
   // A proxy's part in a download failed.
+  "bodyDiffers",
   "bodyShort",
   "digestMismatch",
   "planMismatch",

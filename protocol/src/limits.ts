@@ -2,7 +2,7 @@
  * Every limit of the protocol, with its reason. Both ends check a frame against these while parsing it
  * (frames.ts); code behind the parser checks no length again. Specification: docs/spec/protocol.md §3.
  */
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 
 export const LIMITS = {
   /** Both ends hold a chunk in memory. The client cuts longer bodies into ranges. */
@@ -50,6 +50,12 @@ export const LIMITS = {
   /** This bounds what a plan can make a client hold, together with `headerValueBytesMax`. */
   planHeadersMax: 32,
   headerValueBytesMax: 2048,
+  /** SHA-256 cut to this length. A second body with the same digest takes 2^128 tries. */
+  digestBytes: 16,
+  /** A frame of digests fits a data channel's packet of 1,200 bytes. */
+  digestsPerFrameMax: 64,
+  /** A proxy announces at most this many digests that the client has not confirmed. */
+  digestsAheadMax: 1024,
   /** The message is one sentence for people. */
   rejectMessageBytesMax: 512,
   /** The receiver keeps this many data frames of a proxy until the proxy's plan arrives. */
@@ -82,6 +88,14 @@ export const TIMING = {
   grantsPerRoundTrip: 5,
   grantEveryMsMin: 5,
   grantEveryMsMax: 10,
+  /**
+   * A client waits this long in all for a second proxy to confirm what the first one said. A longer wait would let one
+   * slow proxy hold up the chunk, and a shorter one would let a liar win that only answers sooner.
+   */
+  confirmMs: 1000,
+  /** A proxy repeats digests that are not confirmed after this time. The interval doubles up to the maximum. */
+  digestRepeatMs: 30,
+  digestRepeatMsMax: 1000,
   /** A sender ends a request when no frame of its client arrives for this long. */
   clientSilenceMs: 15000,
   /** A sender counts a packet in transit as lost after a time within these bounds. */
@@ -94,5 +108,9 @@ export const TIMING = {
 export const FEEDBACK_EVERY_PACKETS_DEFAULT = 24;
 /** A plan is repeated after this many data frames, and each time their number doubles, until the client is heard. */
 export const PLAN_REPEAT_PACKETS = 4;
+/** A proxy that has data to send announces new digests at most once in this many data frames. */
+export const DIGEST_EVERY_PACKETS = 16;
+/** A proxy hashes at most this much for one frame of digests, so that no frame keeps the process busy for long. */
+export const DIGEST_HASHED_BYTES_MAX = 512 * 1024;
 /** Uncoded: a packet counts as lost once this many later packets were reported. */
 export const REORDER_PACKETS = 3;

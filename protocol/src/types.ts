@@ -20,6 +20,8 @@ export interface ChunkSource {
   readonly availableBytes: number;
   /** Bytes `start` (inclusive) to `end` (exclusive); both at most `availableBytes`. */
   view(start: number, end: number): Uint8Array;
+  /** SHA-256 of `view(start, end)`, cut to `LIMITS.digestBytes`. A source without it announces no digests. */
+  digest?(start: number, end: number): Uint8Array;
 }
 
 export interface RequestFrame {
@@ -37,6 +39,8 @@ export interface RequestFrame {
   /** Proves that the client may use the proxy. */
   token?: string;
   cache?: CacheMode;
+  /** The proxy is to announce the digests of its generations: protocol.md §9.1. */
+  digests?: boolean;
 }
 
 /** The part from `start` to `end` (in 65535ths) of each generation from `firstGeneration` on: protocol.md §8.2. */
@@ -74,7 +78,7 @@ export interface FeedbackFrame {
   type: "feedback";
   requestId: number;
   feedbackSequence: number;
-  /** Raised when the client takes back some of what it had reported: protocol.md §9.4. */
+  /** Raised when the client takes back some of what it had reported: protocol.md §9.5. */
   epoch: number;
   final: boolean;
   reason: FinalReason;
@@ -103,6 +107,14 @@ export interface PlanFrame {
   head: PlanHead;
 }
 
+/** The digests of generations that the proxy holds, from `firstGeneration` on. */
+export interface DigestFrame {
+  type: "digest";
+  requestId: number;
+  firstGeneration: number;
+  digests: Uint8Array[];
+}
+
 export interface RejectFrame {
   type: "reject";
   requestId: number;
@@ -114,6 +126,9 @@ export type Frame =
   | { type: "pending"; requestId: number }
   | PlanFrame
   | RejectFrame
+  | DigestFrame
+  /** The client has this proxy's digests of the generations below `digestCount`. */
+  | { type: "digestsHeard"; requestId: number; digestCount: number }
   | DataFrame
   | FeedbackFrame
   | GrantFrame

@@ -18,6 +18,7 @@ import { LIMITS, type ChunkSource, type PlanHead } from "@tributary/protocol";
 import type { Client } from "./clients";
 import { keepMsOf } from "./cache-control";
 import { egressError, rejectionOf } from "./egress/error";
+import { Digests } from "./digests";
 import type { Egress, OriginResponse } from "./egress/fetch";
 import type { Log } from "./log";
 
@@ -294,16 +295,21 @@ export class ChunkStore {
 /** A buffer of the announced length that fills from its start. */
 class GrowingBody implements ChunkSource {
   readonly #buffer: Uint8Array;
+  readonly #digests: Digests;
   availableBytes = 0;
 
   constructor(readonly totalBytes: number) {
     this.#buffer = Buffer.allocUnsafeSlow(totalBytes);
+    this.#digests = new Digests(totalBytes, (start, end) => this.view(start, end));
   }
   view(start: number, end: number): Uint8Array {
     if (start < 0 || end > this.availableBytes || start > end) {
       throw new RangeError(`view: got ${start}..${end}, available ${this.availableBytes}`);
     }
     return this.#buffer.subarray(start, end);
+  }
+  digest(start: number, end: number): Uint8Array {
+    return this.#digests.of(start, end);
   }
   append(bytes: Uint8Array): void {
     this.#buffer.set(bytes, this.availableBytes);
@@ -333,6 +339,9 @@ class BodyPart implements ChunkSource {
     if (start < 0 || end > this.totalBytes || start > end)
       throw new RangeError(`view: got ${start}..${end}, available ${this.totalBytes}`);
     return this.#body.view(this.start + start, this.start + end);
+  }
+  digest(start: number, end: number): Uint8Array {
+    return this.#body.digest(this.start + start, this.start + end);
   }
 }
 

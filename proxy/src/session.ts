@@ -46,6 +46,13 @@ const IDLE_MS = 60_000;
 /** This many ended requests are remembered, because repeats may arrive late. */
 const ENDED_REQUESTS_MAX = 64;
 
+const FROM_CLIENT: ReadonlySet<Frame["type"]> = new Set<Frame["type"]>([
+  "request",
+  "feedback",
+  "grant",
+  "digestsHeard",
+]);
+
 /** Memory for one message at a time. A channel copies a message before `send` returns. */
 const scratch = new Uint8Array(LIMITS.dataFrameBytesMax);
 const memoryFor = (byteCount: number): Uint8Array => scratch.subarray(0, byteCount);
@@ -171,8 +178,7 @@ export class Session implements Feeder, ChannelHandlers {
     const delivery = "requestId" in frame ? this.#deliveries.get(frame.requestId) : undefined;
     if (frame.type === "ping") this.#answer({ type: "pong", token: frame.token });
     else if (frame.type === "pong") return;
-    else if (frame.type !== "request" && frame.type !== "feedback" && frame.type !== "grant")
-      this.#options.counters.rejectedFrames++;
+    else if (!FROM_CLIENT.has(frame.type)) this.#options.counters.rejectedFrames++;
     else if (delivery) {
       delivery.sender.handleFrame(frame, nowMs);
       this.#settle(delivery);

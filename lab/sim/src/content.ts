@@ -1,5 +1,6 @@
 /** The chunk of a simulation, and a sender's view of it. The bytes are random and always the same. */
-import type { ChunkSource } from "@tributary/protocol";
+import { createHash } from "node:crypto";
+import { LIMITS, type ChunkSource } from "@tributary/protocol";
 import { Random } from "./random";
 
 const CONTENT_SEED = 4;
@@ -16,6 +17,10 @@ export function contentOf(bytes: number): Uint8Array {
   return content.subarray(0, bytes);
 }
 
+export function sha256(bytes: Uint8Array): Uint8Array {
+  return createHash("sha256").update(bytes).digest();
+}
+
 /** Makes a source with `available()` readable bytes. */
 export function sourceOf(original: Uint8Array, available: () => number): ChunkSource {
   return {
@@ -27,5 +32,6 @@ export function sourceOf(original: Uint8Array, available: () => number): ChunkSo
       if (end > available()) throw new RangeError(`Bytes that are not there yet: got ${end}, limit ${available()}.`);
       return original.subarray(start, end);
     },
+    digest: (start, end) => sha256(original.subarray(start, end)).subarray(0, LIMITS.digestBytes),
   };
 }

@@ -13,7 +13,7 @@ import {
   type ProxyStats,
 } from "@tributary/protocol";
 import { loadNativeTransport } from "@tributary/native-transport";
-import { contentOf } from "./content";
+import { contentOf, sha256 } from "./content";
 import { Flow } from "./flow";
 import { Network, STREAM, type NetworkUser, type OnLinkEvent } from "./network";
 import { feedFromOrigin } from "./origin";
@@ -137,6 +137,7 @@ class Simulation implements NetworkUser {
       codec,
       nowMs: 0,
       known,
+      hash: sha256,
       ...tuning,
     });
     this.#receiverTimer = this.#network.events.register(() => this.#handleReceiverTimer());

@@ -31,7 +31,7 @@ const SIGMAS = 1;
 const SIGMAS_LAST = 3;
 /** A smaller need is not worth a packet. Expected losses are fractions, and coded packets may be dependent. */
 const NEED_LEFT = 0.3;
-/** After this time and two round trips without progress, each proxy must send everything that is missing (§9.5). */
+/** After this time and two round trips without progress, each proxy must send everything that is missing (§9.6). */
 const STALL_MS = 200;
 const STALL_ROUND_TRIPS = 2;
 

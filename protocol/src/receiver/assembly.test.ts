@@ -1,7 +1,6 @@
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
-import { Assembly } from "./assembly";
+import { Assembly, type ByteCheck } from "./assembly";
 import { geometryOf, type Geometry } from "../geometry";
-import type { Trusted } from "./verification";
 
 const SYMBOL_BYTES = 1000;
 const SYMBOLS = 100;
@@ -10,8 +9,8 @@ const BYTES = 1.5 * SYMBOLS * SYMBOL_BYTES - 10;
 const FILE = Uint8Array.from({ length: BYTES }, (_, at) => at % 251);
 const codec = loadWasmCodec();
 
-function make(trusted?: Trusted) {
-  const assembly = new Assembly(geometryOf(BYTES, SYMBOL_BYTES, SYMBOLS) as Geometry, "coded", codec, trusted);
+function make(check?: ByteCheck) {
+  const assembly = new Assembly(geometryOf(BYTES, SYMBOL_BYTES, SYMBOLS) as Geometry, "coded", codec, check);
   const add = (generation: number, symbolIndex: number): boolean => {
     const at = (generation * SYMBOLS + symbolIndex) * SYMBOL_BYTES;
     const payload = new Uint8Array(SYMBOL_BYTES);
@@ -65,15 +64,23 @@ describe("assembly: bytes in order", () => {
   });
 
   test("no byte of a generation is delivered before its digest is right", () => {
-    const digest = Uint8Array.of(1);
-    const { addAll, take, taken } = make({
-      head: { status: 200, totalBytes: BYTES, headers: {} },
-      digests: [digest, digest],
-      hash: () => digest,
-    });
+    const { addAll, take, taken } = make({ isKnown: () => true, isTrue: () => true });
     addAll(0, 0, SYMBOLS - 1);
     expect(take()).toBeUndefined();
     addAll(0, SYMBOLS - 1, SYMBOLS);
+    while (take() !== undefined);
+    expect(taken).toEqual([100_000]);
+  });
+
+  test("a generation that is solved before its digest is known waits for the digest", () => {
+    let isKnown = false;
+    const { assembly, addAll, take, taken } = make({ isKnown: () => isKnown, isTrue: () => true });
+    addAll(0, 0, SYMBOLS);
+    expect([assembly.isSolved(0), assembly.isSolved(1), assembly.base]).toEqual([true, false, 0]);
+    expect(take()).toBeUndefined();
+    isKnown = true;
+    assembly.recheck(0);
+    expect(assembly.base).toBe(1);
     while (take() !== undefined);
     expect(taken).toEqual([100_000]);
   });

@@ -7,7 +7,14 @@ import type { Codec, Decoder } from "../codec";
 import { generationBytes, symbolsIn, type Geometry } from "../geometry";
 import { LIMITS } from "../limits";
 import type { Coding, FeedbackFrame, MutpMode } from "../types";
-import { OpenGeneration, sameBytes, type Solver, type Trusted } from "./verification";
+import { OpenGeneration, type Solver } from "./verification";
+
+/** Tells whether a generation's bytes may be delivered. */
+export interface ByteCheck {
+  /** Whether `isTrue` can tell yet. */
+  isKnown(index: number): boolean;
+  isTrue(index: number, bytes: Uint8Array): boolean;
+}
 
 /**
  * Once this many bytes of an incomplete generation can be read, they are delivered. The chunk's first bytes are
@@ -77,7 +84,7 @@ export class Assembly {
   /** Degrees of freedom of the whole chunk, 0..symbolCount. */
   rank = 0;
   deliveredBytes = 0;
-  /** Grows whenever something reported stops being true: protocol.md §9.4. */
+  /** Grows whenever something reported stops being true: protocol.md §9.5. */
   epoch = 0;
   /** Proxies that are proven to have sent false packets, each with the generation that proved it, until `exclude`. */
   readonly liars = new Map<number, number>();
@@ -95,13 +102,13 @@ export class Assembly {
   readonly #geometry: Geometry;
   readonly #mode: MutpMode;
   readonly #codec: Codec;
-  readonly #trusted: Trusted | undefined;
+  readonly #check: ByteCheck | undefined;
 
-  constructor(geometry: Geometry, mode: MutpMode, codec: Codec, trusted?: Trusted) {
+  constructor(geometry: Geometry, mode: MutpMode, codec: Codec, check?: ByteCheck) {
     this.#geometry = geometry;
     this.#mode = mode;
     this.#codec = codec;
-    this.#trusted = trusted;
+    this.#check = check;
 
     this.#degrees = new Uint8Array(geometry.generationCount);
   }
@@ -145,6 +152,19 @@ export class Assembly {
     return dropped;
   }
 
+  /** The digest of generation `index` has become known. */
+  recheck(index: number): void {
+    const generation = this.#generations.get(index);
+    if (!generation) return;
+    generation.recheck();
+    this.#note(index, generation);
+  }
+
+  /** All symbols of generation `index` are known, or can be computed. */
+  isSolved(index: number): boolean {
+    return index < this.#geometry.generationCount && this.#degrees[index] === symbolsIn(this.#geometry, index);
+  }
+
   /** All generations below it are complete. */
   get base(): number {
     return this.#firstOpen;
@@ -179,7 +199,7 @@ export class Assembly {
     return { offset, bytes };
   }
 
-  /** The content of a cumulative feedback to this proxy: protocol.md §4.7 and §9.4. */
+  /** The content of a cumulative feedback to this proxy: protocol.md §4.7 and §9.5. */
   report(proxyIndex: number): Pick<FeedbackFrame, "base" | "received"> {
     return this.#mode === "uncoded-mutp" ? this.#reportSymbols(proxyIndex) : this.#reportDegrees(proxyIndex);
   }
@@ -234,7 +254,7 @@ export class Assembly {
     if (known) return known;
     const geometry = this.#geometry;
     const codec = this.#codec;
-    const trusted = this.#trusted;
+    const check = this.#check;
     const { symbolBytes } = geometry;
     const symbolCount = symbolsIn(geometry, index);
     const uncoded = this.#mode === "uncoded-mutp";
@@ -245,7 +265,8 @@ export class Assembly {
       byteCount: generationBytes(geometry, index),
       makeSolver: () =>
         uncoded ? new UncodedSolver(symbolCount, symbolBytes) : new CodedSolver(codec, symbolCount, symbolBytes),
-      isTrue: trusted && ((bytes) => sameBytes(trusted.hash(bytes), trusted.digests[index]!)),
+      isTrue: check && ((bytes) => check.isTrue(index, bytes)),
+      ...(check && { isKnown: () => check.isKnown(index) }),
     });
     this.#generations.set(index, made);
     return made;

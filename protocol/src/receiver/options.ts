@@ -39,6 +39,11 @@ export interface ReceiverOptions {
   known?: readonly (KnownPath | undefined)[];
   /** Only bytes that have these digests are handed on. Without digests the proxies are believed. */
   trusted?: Trusted;
+  /**
+   * SHA-256. With it, several proxies are asked for the digests of what they fetched, and only bytes on which they
+   * agree are handed on. A single proxy is believed.
+   */
+  hash?: (bytes: Uint8Array) => Uint8Array;
   onPacket?: OnPacket;
 }
 
@@ -56,7 +61,13 @@ export function requestOf(options: ReceiverOptions): RequestFrame {
     ...(options.range ? { range: options.range } : {}),
     ...(options.token === undefined ? {} : { token: options.token }),
     ...(options.cache === undefined ? {} : { cache: options.cache }),
+    ...(wantsDigests(options) ? { digests: true } : {}),
   };
+}
+
+/** Trusted digests need no others, and a single proxy has nobody to agree with. */
+export function wantsDigests({ hash, trusted, proxyCount }: ReceiverOptions): boolean {
+  return hash !== undefined && trusted === undefined && proxyCount > 1;
 }
 
 /** Throws if the proxies' parser would refuse the request. */

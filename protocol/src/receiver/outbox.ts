@@ -7,6 +7,7 @@ import { FEEDBACK_EVERY_PACKETS_DEFAULT, TIMING } from "../limits";
 import type { Beginning } from "../planner/known";
 import type { Planner } from "../planner/planner";
 import type { FinalReason, Frame, RequestFrame } from "../types";
+import type { DigestAgreement } from "./agreement";
 import type { Assembly } from "./assembly";
 import { NOTHING_RECEIVED } from "./feedback";
 import type { ReceiverOptions } from "./options";
@@ -27,6 +28,7 @@ export class Outbox {
   readonly #proxies: readonly ProxyState[];
   readonly #everyPackets: number;
   readonly #everyMsWanted: number | undefined;
+  readonly #agreement: DigestAgreement | undefined;
   #assembly: Assembly | undefined;
   #planner: Planner | undefined;
   #plannedMs = -1;
@@ -37,15 +39,17 @@ export class Outbox {
     beginnings: readonly Beginning[],
     proxies: readonly ProxyState[],
     options: Pick<ReceiverOptions, "feedbackEveryPackets" | "feedbackEveryMs">,
+    agreement: DigestAgreement | undefined,
   ) {
     this.#request = request;
     this.#beginnings = beginnings;
     this.#proxies = proxies;
     this.#everyPackets = options.feedbackEveryPackets ?? FEEDBACK_EVERY_PACKETS_DEFAULT;
     this.#everyMsWanted = options.feedbackEveryMs;
+    this.#agreement = agreement;
   }
 
-  /** Call it with the first plan. `planner` is given in mode `coded` only. */
+  /** Call it when a plan is adopted. `planner` is given in mode `coded` only. */
   begin(assembly: Assembly, planner: Planner | undefined): void {
     this.#assembly = assembly;
     this.#planner = planner;
@@ -89,6 +93,7 @@ export class Outbox {
     if (proxy.final) return this.#nextFinal(proxy, proxyIndex, proxy.final, nowMs);
     if (closed || !(isServing(proxy) || isAskedOn(proxy))) return undefined;
     if (!proxy.planned) return this.#nextRequest(proxy, proxyIndex, nowMs);
+    if (proxy.announced) return this.#nextHeard(proxy, proxyIndex);
     if (this.#planner) return this.#nextGrant(this.#planner, proxy, proxyIndex, nowMs);
     if (proxy.packetsSinceFeedback < this.#everyPackets && nowMs < proxy.feedbackDueMs) return undefined;
     proxy.packetsSinceFeedback = 0;
@@ -103,6 +108,12 @@ export class Outbox {
     this.#plannedMs = nowMs;
     planner.replan(nowMs);
     for (const proxy of this.#proxies) if (proxy.planned) proxy.feedbackDueMs = nowMs;
+  }
+
+  #nextHeard(proxy: ProxyState, proxyIndex: number): Frame {
+    proxy.announced = false;
+    const digestCount = this.#agreement!.countOf(proxyIndex);
+    return { type: "digestsHeard", requestId: this.#request.requestId, digestCount };
   }
 
   #nextGrant(planner: Planner, proxy: ProxyState, proxyIndex: number, nowMs: number): Frame | undefined {

@@ -1,23 +1,38 @@
 /**
  * Checks a plan against the request, the trusted facts, and the plans of the other proxies. Pure functions that return
- * rejections as data. Rules: protocol.md §5.2 and §9.1.
+ * rejections as data. Rules: protocol.md §5.2 and §9.2.
  */
-import { headDifference, type Rejection } from "@tributary/contract";
+import { headDifference, isSameVersion, type Rejection } from "@tributary/contract";
 import { geometryOf, isRejection } from "../geometry";
 import type { PlanHead, RequestFrame } from "../types";
+import { statementOf } from "./agreement";
 import type { Trusted } from "./verification";
 
 /** Why two plans cannot be of the same resource; undefined when they can. */
 export function differenceOf(ours: Trusted["head"], theirs: PlanHead): Rejection | undefined {
   const difference = headDifference(ours, theirs);
-  return difference && mismatch(difference.what, String(difference.got), String(difference.expected));
+  return difference && planMismatch(`${difference.what} ${String(difference.got)}`, String(difference.expected));
 }
 
-function mismatch(what: string, got: string, expected: string): Rejection {
+function planMismatch(got: string, expected: string): Rejection {
   return {
     kind: "planMismatch",
-    message: `The proxy's plan differs in its ${what}: got ${got}, expected ${expected}.`,
+    message: `The proxy's plan differs from what it must be: got ${got}, expected ${expected}.`,
   };
+}
+
+/** Why two plans cannot be of one body although they may differ in their validators; undefined when they can. */
+export function planDifference(ours: PlanHead, theirs: PlanHead): Rejection | undefined {
+  const [expected, got] = [statementOf(ours), statementOf(theirs)];
+  return got === expected ? undefined : planMismatch(got, expected);
+}
+
+/** Without digests, two answers of one proxy count as the same only if their validators say so. */
+export function otherAnswer(ours: PlanHead, theirs: PlanHead): Rejection | undefined {
+  if (isSameVersion(ours, theirs)) return undefined;
+  const message =
+    "Nothing shows that the proxy's new answer has the same bytes as the one before its session was lost.";
+  return { kind: "bodyDiffers", message };
 }
 
 /** An answer to a range must not be longer than the range. */

@@ -5,7 +5,7 @@
 import type { Rejection } from "@tributary/contract";
 import { TIMING } from "../limits";
 import type { KnownPath } from "../planner/known";
-import type { DataFrame, FinalReason } from "../types";
+import type { DataFrame, FinalReason, PlanHead } from "../types";
 
 /** Counts of data frames. Always: packets = innovative + duplicate + late + rejected (protocol.md §1.3). */
 export interface ProxyStats {
@@ -42,7 +42,12 @@ export interface ProxyState {
   asked: boolean;
   /** The request went along with the session's own, so no answer tells the round trip. */
   askedFirst: boolean;
+  /** Its plan, which may still have to be confirmed by another proxy. */
+  plan: PlanHead | undefined;
+  /** Its plan is the one that the chunk is assembled by. */
   planned: boolean;
+  /** It has sent digests, and it is to hear which of them have come. */
+  announced: boolean;
   /** The proxy has failed only by silence: a valid frame brings it back. */
   silent: boolean;
   /** The proxy has failed because its session went: a new session brings it back. */
@@ -79,7 +84,9 @@ export function newProxy(): ProxyState {
     },
     asked: false,
     askedFirst: false,
+    plan: undefined,
     planned: false,
+    announced: false,
     silent: false,
     lost: false,
     away: false,
@@ -132,6 +139,15 @@ export function handleRequestHeard(proxy: ProxyState, nowMs: number): void {
   if (proxy.planned || proxy.requestEveryMs >= TIMING.requestRepeatMsMax) return;
   proxy.requestEveryMs = TIMING.requestRepeatMsMax;
   proxy.requestDueMs = nowMs + TIMING.requestRepeatMsMax;
+}
+
+/** One proxy has answered. The requests to the others may be lost, so their repeats come sooner than their timers. */
+export function hastenRequests(proxies: readonly ProxyState[], rttMs: number, nowMs: number): void {
+  const dueMs = nowMs + TIMING.requestHastenMs + TIMING.requestHastenRoundTrips * rttMs;
+  for (const proxy of proxies) {
+    if (proxy.asked && !proxy.planned && tellsRoundTrip(proxy))
+      proxy.requestDueMs = Math.min(proxy.requestDueMs, dueMs);
+  }
 }
 
 /** The first two requests are twins. An answer after more of them does not tell which one it answers. */

@@ -9,43 +9,28 @@ import type { Codec } from "../codec";
 import { geometryOf, isRejection, type Geometry } from "../geometry";
 import { LIMITS, TIMING } from "../limits";
 import { beginningsOf, type Beginning, type KnownPath } from "../planner/known";
-import { Planner } from "../planner/planner";
+import type { Planner } from "../planner/planner";
 import type { DataFrame, FinalReason, Frame, PlanHead, RequestFrame } from "../types";
 import { dataHeaderBytes, encodeFrame, parseFrame } from "../wire/frames";
+import { checkOf, DigestAgreement, Patience, statementOf, verdictOf } from "./agreement";
 import { Assembly } from "./assembly";
-import { checkRequest, requestOf, type OnPacket, type ReceiverOptions } from "./options";
+import { checkRequest, requestOf, wantsDigests, type OnPacket, type ReceiverOptions } from "./options";
 import { Outbox } from "./outbox";
-import { checkDigests, differenceOf, rangeExceeded } from "./plan-check";
+import type { ReceiverEvent, ReceiverStats } from "./outcome";
+import { checkDigests, differenceOf, otherAnswer, planDifference, rangeExceeded } from "./plan-check";
+import { plannerFor } from "./planner-for";
 import {
   finalOf,
   handleRequestHeard,
+  hastenRequests,
   isServing,
   newProxy,
   startAgain,
   tellsRoundTrip,
   type PacketFate,
   type ProxyState,
-  type ProxyStats,
 } from "./proxy-state";
 import type { Trusted } from "./verification";
-
-export type ReceiverEvent =
-  | { kind: "head"; head: PlanHead }
-  | { kind: "bytes"; offset: number; bytes: Uint8Array }
-  | { kind: "complete" }
-  | { kind: "failed"; rejection: Rejection };
-
-export interface ReceiverStats {
-  deliveredBytes: number;
-  grossBytes: number;
-  rank: number;
-  symbolCount: number;
-  generationCount: number;
-  /** From the start of the receiver to the first data frame. */
-  firstPacketMs?: number;
-  feedbackFrames: number;
-  proxies: ProxyStats[];
-}
 
 export class Receiver {
   readonly #request: RequestFrame;
@@ -55,12 +40,20 @@ export class Receiver {
   readonly #known: readonly (KnownPath | undefined)[];
   readonly #beginnings: readonly Beginning[];
   readonly #trusted: Trusted | undefined;
+  readonly #hash: ReceiverOptions["hash"];
+  /** Undefined if the proxies are not asked for digests. */
+  readonly #agreement: DigestAgreement | undefined;
+  readonly #patience = new Patience();
   readonly #renewsSessions: boolean;
   readonly #onPacket: OnPacket | undefined;
   readonly #proxies: ProxyState[];
   readonly #outbox: Outbox;
   readonly #events: ReceiverEvent[] = [];
   #head: PlanHead | undefined;
+  /** Other proxies have confirmed the head. Until then nothing is handed on. */
+  #confirmed = false;
+  /** Something has come that may decide what the proxies do not agree on yet. */
+  #unsettled = false;
   #geometry: Geometry | undefined;
   #assembly: Assembly | undefined;
   /** Mode `coded` only. */
@@ -78,7 +71,9 @@ export class Receiver {
     this.#codec = options.codec;
     this.#startMs = options.nowMs;
     this.#proxies = Array.from({ length: options.proxyCount }, () => newProxy());
-    this.#outbox = new Outbox(this.#request, this.#beginnings, this.#proxies, options);
+    this.#hash = options.hash;
+    this.#agreement = wantsDigests(options) ? new DigestAgreement(options.proxyCount) : undefined;
+    this.#outbox = new Outbox(this.#request, this.#beginnings, this.#proxies, options, this.#agreement);
     this.#trusted = options.trusted;
     this.#renewsSessions = options.renewsSessions ?? false;
     this.#onPacket = options.onPacket;
@@ -111,18 +106,15 @@ export class Receiver {
     const proxy = this.#proxies[proxyIndex];
     if (!proxy || this.#closed || proxy.asked || !proxy.askedFirst || proxy.stats.state === "failed") return;
     for (const { frame, atMs } of proxy.early.splice(0)) this.#count(proxy, 0, "rejected", atMs, frame);
-    startAgain(proxy);
-    this.#planner?.handleBack(proxyIndex, nowMs);
+    this.#startAgain(proxy, nowMs);
   }
 
   /** The session to this proxy is up, for the first time or after it was lost. */
   handleProxyReady(proxyIndex: number, nowMs: number): void {
     const proxy = this.#proxies[proxyIndex];
     if (!proxy || this.#closed) return;
-    if (proxy.lost) {
-      startAgain(proxy);
-      this.#planner?.handleBack(proxyIndex, nowMs);
-    } else if (proxy.asked || proxy.stats.state === "failed") return;
+    if (proxy.lost) this.#startAgain(proxy, nowMs);
+    else if (proxy.asked || proxy.stats.state === "failed") return;
     proxy.asked = true;
     proxy.requestDueMs = nowMs;
     proxy.lastHeardMs = nowMs;
@@ -141,6 +133,7 @@ export class Receiver {
     proxy.silent = false;
     if (this.#closed) return;
     this.#failProxy(proxy, { kind: "proxyLost", message: reason }, nowMs, false);
+    this.#settle(nowMs);
   }
 
   handleFrame(proxyIndex: number, bytes: Uint8Array, nowMs: number): void {
@@ -154,6 +147,7 @@ export class Receiver {
     proxy.lastHeardMs = nowMs;
     if (proxy.silent) this.#revive(proxy);
     this.#dispatch(proxy, frame, bytes.length, nowMs);
+    if (this.#unsettled) this.#settle(nowMs);
   }
 
   /** Returns true when a proxy has fallen silent. */
@@ -167,6 +161,7 @@ export class Receiver {
       const text = `The proxy was silent for ${TIMING.proxySilenceMs} ms.`;
       this.#failProxy(proxy, { kind: "proxySilent", message: text }, nowMs, true);
     }
+    if (isNews || nowMs >= (this.#patience.dueMs ?? Infinity)) this.#settle(nowMs);
     return isNews;
   }
 
@@ -182,7 +177,9 @@ export class Receiver {
   }
 
   pollTimeout(): number | undefined {
-    return this.#outbox.pollTimeout(this.#closed);
+    const outboxMs = this.#outbox.pollTimeout(this.#closed);
+    const patienceMs = this.#closed ? undefined : this.#patience.dueMs;
+    return patienceMs === undefined ? outboxMs : Math.min(patienceMs, outboxMs ?? Infinity);
   }
 
   pollEvent(): ReceiverEvent | undefined {
@@ -224,6 +221,11 @@ export class Receiver {
         if (!this.#closed && !proxy.planned && proxy.stats.state !== "failed")
           this.#handlePlan(proxy, frame.head, nowMs);
         return;
+      case "digest":
+        if (!this.#agreement || this.#closed || proxy.stats.state === "failed") return;
+        proxy.announced = this.#unsettled = true;
+        this.#agreement.handleDigests(this.#proxies.indexOf(proxy), frame.firstGeneration, frame.digests);
+        return;
       case "reject":
         if (this.#closed || proxy.stats.state === "failed") proxy.final ??= finalOf("rejected", nowMs);
         else this.#failProxy(proxy, frame.rejection, nowMs, true);
@@ -241,28 +243,26 @@ export class Receiver {
   #measureRoundTrip(proxy: ProxyState, nowMs: number): void {
     if (!proxy.askedFirst && tellsRoundTrip(proxy)) {
       const rttMs = (proxy.stats.rttMs = nowMs - proxy.requestSentMs);
-      this.#hastenRequests(rttMs, nowMs);
+      hastenRequests(this.#proxies, rttMs, nowMs);
       this.#planner?.handleRoundTrip(this.#proxies.indexOf(proxy), rttMs);
     }
     handleRequestHeard(proxy, nowMs);
   }
 
-  /** One proxy has answered. The requests to the others may be lost, so their repeats come sooner than their timers. */
-  #hastenRequests(rttMs: number, nowMs: number): void {
-    const dueMs = nowMs + TIMING.requestHastenMs + TIMING.requestHastenRoundTrips * rttMs;
-    for (const proxy of this.#proxies) {
-      if (proxy.asked && !proxy.planned && tellsRoundTrip(proxy))
-        proxy.requestDueMs = Math.min(proxy.requestDueMs, dueMs);
-    }
+  #handlePlan(proxy: ProxyState, head: PlanHead, nowMs: number): void {
+    const wrong =
+      (this.#trusted && differenceOf(this.#trusted.head, head)) ?? (this.#head ? undefined : this.#adopt(head, nowMs));
+    if (wrong) return this.#failProxy(proxy, wrong, nowMs, true);
+    proxy.plan = head;
+    this.#unsettled = true;
+    const isUnverified = !this.#trusted && this.#proxies.length === 1;
+    const differs = planDifference(this.#head!, head) ?? (isUnverified ? otherAnswer(this.#head!, head) : undefined);
+    if (!differs || head === this.#head) this.#begin(proxy, nowMs);
+    else if (this.#confirmed) this.#failForGood(proxy, differs, nowMs);
   }
 
-  #handlePlan(proxy: ProxyState, head: PlanHead, nowMs: number): void {
-    const known = this.#trusted?.head ?? this.#head;
-    const wrong = (known && differenceOf(known, head)) ?? (this.#head ? undefined : this.#adopt(head, nowMs));
-    if (wrong) {
-      this.#failProxy(proxy, wrong, nowMs, true);
-      return;
-    }
+  /** The chunk is assembled by this proxy's plan, so its packets count. */
+  #begin(proxy: ProxyState, nowMs: number): void {
     proxy.planned = true;
     proxy.stats.state = "active";
     proxy.feedbackDueMs = nowMs + this.#outbox.everyMs;
@@ -271,7 +271,7 @@ export class Receiver {
     if (this.#assembly!.isComplete) this.#complete(nowMs);
   }
 
-  /** Takes the first plan. All other plans must agree with it. */
+  /** Assembles the chunk by this plan. It is the first plan, or the one that most proxies sent. */
   #adopt(head: PlanHead, nowMs: number): Rejection | undefined {
     const { symbolBytes, generationSize, mode } = this.#request;
     const exceeded = rangeExceeded(this.#request, head);
@@ -280,30 +280,85 @@ export class Receiver {
     if (isRejection(geometry)) return geometry;
     this.#head = head;
     this.#geometry = geometry;
-    this.#assembly = new Assembly(geometry, mode, this.#codec, this.#trusted);
-    if (mode === "coded") this.#planner = this.#newPlanner(geometry, this.#assembly, nowMs);
+    this.#assembly?.free();
+    this.#assembly = new Assembly(geometry, mode, this.#codec, checkOf(this.#trusted, this.#agreement, this.#hash));
+    if (mode === "coded") {
+      const [beginnings, known, packetBytes] = [this.#beginnings, this.#known, this.#packetBytes];
+      const world = { geometry, assembly: this.#assembly, beginnings, known, packetBytes, nowMs };
+      this.#planner = plannerFor(world, this.#proxies);
+    }
     this.#outbox.begin(this.#assembly, this.#planner);
-    this.#events.push({ kind: "head", head });
     return undefined;
   }
 
-  #newPlanner(geometry: Geometry, assembly: Assembly, nowMs: number): Planner {
-    const askedMs = this.#proxies.map(({ requestTries, requestSentMs }) =>
-      requestTries > 0 ? requestSentMs : undefined,
+  /** Decides what can be decided: first the plan, then the digests of one generation after the other. */
+  #settle(nowMs: number): void {
+    this.#unsettled = false;
+    if (this.#closed) return;
+    if (!this.#confirmed) this.#settlePlan(nowMs);
+    if (!this.#confirmed || this.#closed) return;
+    if (this.#agreement) this.#settleDigests(this.#agreement, this.#geometry!.generationCount, nowMs);
+    this.#noteProgress(nowMs);
+    if (this.#assembly!.isComplete) this.#complete(nowMs);
+  }
+
+  #settlePlan(nowMs: number): void {
+    if (!this.#head) return;
+    if (this.#trusted) return this.#confirm(this.#head, nowMs);
+    const plans = this.#proxies.filter(({ stats }) => stats.state !== "failed").map(({ plan }) => plan);
+    const verdict = verdictOf(
+      plans.map((plan) => plan && statementOf(plan)),
+      this.#patience.mayWait(nowMs),
     );
-    const planner = new Planner({
-      geometry,
-      assembly,
-      beginnings: this.#beginnings,
-      known: this.#known,
-      askedMs,
-      packetBytes: this.#packetBytes,
+    this.#patience.note(verdict.kind === "open", nowMs);
+    if (verdict.kind === "split") this.#failUndecided("planMismatch", "plans", nowMs);
+    if (verdict.kind !== "decided") return;
+    this.#confirm(
+      plans.find((plan) => plan && statementOf(plan) === verdict.statement)!,
       nowMs,
-    });
-    this.#proxies.forEach(({ stats: { rttMs } }, index) => {
-      if (rttMs !== null) planner.handleRoundTrip(index, rttMs);
-    });
-    return planner;
+    );
+  }
+
+  /** The proxies with other plans have failed. */
+  #confirm(winner: PlanHead, nowMs: number): void {
+    this.#confirmed = true;
+    for (const proxy of this.#proxies) {
+      const differs = proxy.plan && planDifference(winner, proxy.plan);
+      if (!differs) continue;
+      proxy.stats.rejected += proxy.stats.innovative;
+      proxy.stats.innovative = 0;
+      this.#failForGood(proxy, differs, nowMs);
+    }
+    const agreeing = this.#proxies.filter(({ stats, plan }) => plan && stats.state !== "failed");
+    if (planDifference(winner, this.#head!)) this.#adopt(winner, nowMs);
+    this.#events.push({ kind: "head", head: this.#head! });
+    for (const proxy of agreeing) if (!proxy.planned) this.#begin(proxy, nowMs);
+  }
+
+  #settleDigests(agreement: DigestAgreement, generationCount: number, nowMs: number): void {
+    for (;;) {
+      const index = agreement.decidedCount;
+      if (index === generationCount || this.#closed) return this.#patience.note(false, nowMs);
+      const isAsked = (proxyIndex: number) => this.#proxies[proxyIndex]!.stats.state !== "failed";
+      const verdict = agreement.decideNext(isAsked, this.#patience.mayWait(nowMs));
+      this.#patience.note(verdict === "open" && this.#assembly!.isSolved(index), nowMs);
+      if (verdict === "open" || verdict === "unsaid") return;
+      if (verdict === "split") return this.#failUndecided("bodyDiffers", `digests of generation ${index}`, nowMs);
+      for (const [proxyIndex, at] of agreement.dissenters()) {
+        agreement.forget(proxyIndex);
+        const message = `The proxy's answer differs from the others' in generation ${at}.`;
+        this.#exclude(proxyIndex, { kind: "bodyDiffers", message }, nowMs);
+      }
+      this.#assembly!.recheck(index);
+      this.#excludeLiars(nowMs);
+    }
+  }
+
+  /** The proxies contradict each other, and none of them has a majority. Nobody can tell who is right. */
+  #failUndecided(kind: "planMismatch" | "bodyDiffers", what: string, nowMs: number): void {
+    const message = `The ${what} that the proxies sent differ, and no majority of them agrees.`;
+    this.#events.push({ kind: "failed", rejection: { kind, message } });
+    this.#close("aborted", nowMs);
   }
 
   #handleData(proxy: ProxyState, frame: DataFrame, frameBytes: number, nowMs: number): void {
@@ -343,8 +398,9 @@ export class Receiver {
     this.#planner?.handleData(proxyIndex, frame, innovative || !needed, nowMs);
     this.#count(proxy, 0, innovative ? "innovative" : "duplicate", nowMs, frame);
     if (!innovative) return;
-    for (const [liar, generationIndex] of assembly.liars) this.#excludeLiar(liar, generationIndex, nowMs);
+    this.#excludeLiars(nowMs);
     this.#noteProgress(nowMs);
+    if (this.#agreement && assembly.isSolved(this.#agreement.decidedCount)) this.#unsettled = true;
   }
 
   #count(proxy: ProxyState, bytes: number, fate: PacketFate, atMs: number, frame?: DataFrame): void {
@@ -354,29 +410,41 @@ export class Receiver {
     this.#onPacket?.(atMs, this.#proxies.indexOf(proxy), frame?.generationIndex ?? 0, fate);
   }
 
-  /** A proxy that has sent false packets is excluded, and what it sent counts for nothing: protocol.md §9.3. */
-  #excludeLiar(proxyIndex: number, generationIndex: number, nowMs: number): void {
+  #excludeLiars(nowMs: number): void {
+    for (const [liar, generationIndex] of this.#assembly!.liars) {
+      const message = `The proxy sent false packets of generation ${generationIndex}: they do not give its digest.`;
+      this.#exclude(liar, { kind: "digestMismatch", message }, nowMs);
+    }
+  }
+
+  /** What an excluded proxy sent of open generations counts for nothing: protocol.md §9.4. */
+  #exclude(proxyIndex: number, rejection: Rejection, nowMs: number): void {
     const proxy = this.#proxies[proxyIndex]!;
     const dropped = this.#assembly!.exclude(proxyIndex);
     proxy.stats.innovative -= dropped;
     proxy.stats.rejected += dropped;
+    this.#failForGood(proxy, rejection, nowMs);
+  }
+
+  #failForGood(proxy: ProxyState, rejection: Rejection, nowMs: number): void {
     proxy.lost = proxy.silent = false;
-    const message = `The proxy sent false packets of generation ${generationIndex}: its bytes do not have the digest.`;
-    this.#failProxy(proxy, { kind: "digestMismatch", message }, nowMs, true);
+    this.#failProxy(proxy, rejection, nowMs, true);
   }
 
   #noteProgress(nowMs: number): void {
     this.#planner?.handleProgress(nowMs);
-    for (let next = this.#assembly!.takeBytes(); next; next = this.#assembly!.takeBytes()) {
-      this.#events.push({ kind: "bytes", ...next });
-    }
+    for (let next = this.#takeBytes(); next; next = this.#takeBytes()) this.#events.push({ kind: "bytes", ...next });
     for (const proxy of this.#proxies) {
       if (proxy.planned) proxy.feedbackDueMs = Math.min(proxy.feedbackDueMs, nowMs + this.#outbox.everyMs);
     }
   }
 
+  #takeBytes(): { offset: number; bytes: Uint8Array } | undefined {
+    return this.#confirmed ? this.#assembly!.takeBytes() : undefined;
+  }
+
   #complete(nowMs: number): void {
-    if (this.#closed) return;
+    if (this.#closed || !this.#confirmed) return;
     this.#events.push({ kind: "complete" });
     this.#close("complete", nowMs);
   }
@@ -396,6 +464,7 @@ export class Receiver {
     proxy.stats.state = "failed";
     this.#planner?.handleGone(this.#proxies.indexOf(proxy), true);
     proxy.stats.error = rejection;
+    this.#unsettled = true;
     for (const { frame, atMs } of proxy.early.splice(0)) this.#count(proxy, 0, "rejected", atMs, frame);
     if (tell && proxy.asked && !proxy.silent) proxy.final = finalOf("rejected", nowMs);
     this.#failWithoutProxies(rejection, nowMs);
@@ -404,12 +473,20 @@ export class Receiver {
   #failWithoutProxies(rejection: Rejection, nowMs: number): void {
     if (
       this.#closed ||
-      this.#assembly?.isComplete ||
+      (this.#confirmed && this.#assembly?.isComplete) ||
       this.#proxies.some(({ stats, away }) => away || stats.state !== "failed")
     )
       return;
     this.#events.push({ kind: "failed", rejection });
     this.#close("aborted", nowMs);
+  }
+
+  /** The proxy's session is a new one, and so is its answer. */
+  #startAgain(proxy: ProxyState, nowMs: number): void {
+    const proxyIndex = this.#proxies.indexOf(proxy);
+    startAgain(proxy);
+    this.#agreement?.forget(proxyIndex);
+    this.#planner?.handleBack(proxyIndex, nowMs);
   }
 
   #revive(proxy: ProxyState): void {

@@ -42,6 +42,8 @@ export interface GenerationOptions {
   makeSolver(): Solver;
   /** Checks the bytes of a generation. Undefined: every generation is accepted, and no packet is kept. */
   isTrue: ((bytes: Uint8Array) => boolean) | undefined;
+  /** Whether `isTrue` can tell yet. Until it can, solved bytes wait for `recheck`. */
+  isKnown?: () => boolean;
 }
 
 export class OpenGeneration {
@@ -125,13 +127,19 @@ export class OpenGeneration {
     return dropped;
   }
 
+  /** The digest has become known. Checks the bytes that wait for it. */
+  recheck(): void {
+    if (this.#together?.rank === this.#options.symbolCount && !this.bytes) this.#solved(this.#together, -1);
+  }
+
   free(): void {
     this.#freeSolvers();
     this.#packets.length = 0;
   }
 
   #solved(solver: Solver, proxyIndex: number): void {
-    const { byteCount, symbolCount, symbolBytes, isTrue } = this.#options;
+    const { byteCount, symbolCount, symbolBytes, isTrue, isKnown } = this.#options;
+    if (isKnown?.() === false) return;
     const bytes = solver
       .read(this.#taken, symbolCount - this.#taken)
       .subarray(0, byteCount - this.#taken * symbolBytes);

@@ -6,6 +6,7 @@
 import type { Rejection } from "@tributary/contract";
 import type { Codec } from "../codec";
 import { CodedSymbols } from "./coded-symbols";
+import { DigestAnnouncer } from "./digest-announcer";
 import { encodeFrame, encodeData } from "../wire/frames";
 import { geometryOf, isRejection, type Geometry } from "../geometry";
 import { PLAN_REPEAT_PACKETS, TIMING } from "../limits";
@@ -22,6 +23,8 @@ interface Body {
   geometry: Geometry;
   schedule: Schedule;
   coded: CodedSymbols;
+  /** Undefined if the client did not ask for digests, or if the source makes none. */
+  digests: DigestAnnouncer | undefined;
 }
 
 export class Sender {
@@ -75,7 +78,9 @@ export class Sender {
     const geometry = geometryOf(head.totalBytes, this.#request.symbolBytes, this.#request.generationSize);
     if (isRejection(geometry)) return this.handleFailure(geometry);
     const coded = new CodedSymbols(this.#codec, this.#rng, geometry, source);
-    this.#body = { head, source, geometry, schedule: this.#scheduleFor(geometry), coded };
+    const announces = this.#request.digests && source.digest;
+    const digests = announces ? new DigestAnnouncer(this.requestId, geometry, source) : undefined;
+    this.#body = { head, source, geometry, schedule: this.#scheduleFor(geometry), coded, digests };
     this.#queuePlan();
   }
 
@@ -97,6 +102,7 @@ export class Sender {
     if (this.finished) return;
     if (frame.type === "request") {
       this.#lastHeardMs = nowMs;
+      this.#body?.digests?.handleAskedAgain();
       if (this.#failure) this.#queueReject();
       else if (this.#body) this.#queuePlan();
       else this.#control.push({ type: "pending", requestId: this.requestId });
@@ -106,6 +112,9 @@ export class Sender {
     } else if (frame.type === "grant") {
       this.#lastHeardMs = nowMs;
       this.#handleGrant(frame);
+    } else if (frame.type === "digestsHeard") {
+      this.#lastHeardMs = nowMs;
+      this.#body?.digests?.handleHeard(frame.digestCount);
     }
   }
 
@@ -116,6 +125,7 @@ export class Sender {
       return;
     }
     if (this.#body) this.#transit.handleTimeout(this.#body.schedule, nowMs);
+    this.#body?.digests?.handleTimeout(nowMs);
     if (this.#control.length > 0 || nowMs - this.#lastSentMs < this.#quietMs()) return;
     if (!this.#failure) this.#control.push({ type: "pending", requestId: this.requestId });
     else if (this.#failureTries < TIMING.finalTries) this.#queueReject();
@@ -128,13 +138,14 @@ export class Sender {
       this.#lastHeardMs + TIMING.clientSilenceMs,
       this.#lastSentMs + this.#quietMs(),
       this.#transit.pollTimeout() ?? Infinity,
+      (this.#failure ? undefined : this.#body?.digests?.pollTimeout()) ?? Infinity,
     );
   }
 
   pollTransmit(nowMs: number): Uint8Array | undefined {
     if (this.finished) return undefined;
     const control = this.#control.shift();
-    const bytes = control ? encodeFrame(control) : this.#nextData(nowMs);
+    const bytes = control ? encodeFrame(control) : this.#nextOfBody(nowMs);
     if (!bytes) return undefined;
     this.#lastSentMs = nowMs;
     this.stats.sentBytes += bytes.length;
@@ -202,16 +213,29 @@ export class Sender {
     this.#body.coded.freeBelow(frame.base);
   }
 
-  #nextData(nowMs: number): Uint8Array | undefined {
+  #nextOfBody(nowMs: number): Uint8Array | undefined {
     if (!this.#body || this.#failure) return undefined;
-    const item = this.#body.schedule.next(this.#body.source.availableBytes);
+    const { digests } = this.#body;
+    const due = digests?.poll(true, nowMs);
+    if (due) return encodeFrame(due);
+    const data = this.#nextData(this.#body, nowMs);
+    if (data) {
+      digests?.handleDataSent();
+      return data;
+    }
+    const idle = digests?.poll(false, nowMs);
+    return idle && encodeFrame(idle);
+  }
+
+  #nextData(body: Body, nowMs: number): Uint8Array | undefined {
+    const item = body.schedule.next(body.source.availableBytes);
     if (item === undefined) return undefined;
     const sequence = this.stats.sentPackets++;
     if (this.#request.mode !== "coded") this.#transit.add({ sequence, item, sentMs: nowMs });
     const sent = this.stats.sentPackets;
     if (!this.#clientHeard && sent >= PLAN_REPEAT_PACKETS && (sent & (sent - 1)) === 0) this.#queuePlan();
     if (this.#request.mode === "uncoded-mutp") return this.#sourceData(sequence, item, 0);
-    const schedule = this.#body.schedule;
+    const schedule = body.schedule;
     if (!(schedule instanceof GrantedSchedule)) return this.#codedData(sequence, item, 0);
     const grant = schedule.lastGrantSequence & 0xff;
     if (schedule.symbolIndex === undefined) return this.#codedData(sequence, item, grant);

@@ -31,6 +31,7 @@ const frames: [string, Frame][] = [
   ["request with a token", { ...request, token: "a.b.c" }],
   ["request past the caches", { ...request, cache: "no-cache" }],
   ["request that nobody may store", { ...request, cache: "no-store" }],
+  ["request for digests", { ...request, digests: true }],
   [
     "request without a range",
     {
@@ -94,6 +95,16 @@ const frames: [string, Frame][] = [
       ],
     },
   ],
+  [
+    "digest",
+    {
+      type: "digest",
+      requestId: 3,
+      firstGeneration: 65_534,
+      digests: [new Uint8Array(LIMITS.digestBytes).fill(1), new Uint8Array(LIMITS.digestBytes).fill(255)],
+    },
+  ],
+  ["digestsHeard", { type: "digestsHeard", requestId: 3, digestCount: 65_535 }],
   ["empty grant", { type: "grant", requestId: 5, grantSequence: 1, fromSequence: 0, base: 0, runs: [] }],
   ["ping", { type: "ping", token: 1 }],
   ["pong", { type: "pong", token: 2 }],
@@ -153,11 +164,11 @@ test.each(edges)("frames: a request with %s", (_name, change, allowed) => {
 
 test("frames: another protocol version is refused with its number", () => {
   const bytes = encodeFrame(request);
-  bytes[1] = 2;
+  bytes[1] = 1;
   expect(parseFrame(bytes)).toMatchObject({
     type: "parseError",
     requestId: 7,
-    rejection: { kind: "versionUnsupported", got: 2, limit: 1 },
+    rejection: { kind: "versionUnsupported", got: 1, limit: 2 },
   });
 });
 
@@ -199,5 +210,21 @@ test("frames: 200,000 mutated frames and random bytes never throw (seed 1)", () 
     for (let k = rng() % 6; k > 0 && base.length > 0; k--) base[rng() % base.length] = rng();
     const bytes = rng() % 3 === 0 ? base.subarray(0, rng() % (base.length + 1)) : base;
     parseFrame(bytes);
+  }
+});
+
+test("frames: the longest frame of digests fits a data channel's packet, and a longer one is refused", () => {
+  const digests = Array.from({ length: LIMITS.digestsPerFrameMax }, () => new Uint8Array(LIMITS.digestBytes));
+  const longest = encodeFrame({ type: "digest", requestId: 1, firstGeneration: 0, digests });
+  expect(longest.length).toBeLessThanOrEqual(LIMITS.channelMessageBytesMax);
+  expect(parseFrame(longest).type).toBe("digest");
+  for (const count of [0, LIMITS.digestsPerFrameMax + 1]) {
+    const bytes = encodeFrame({
+      type: "digest",
+      requestId: 1,
+      firstGeneration: 0,
+      digests: Array(count).fill(digests[0]),
+    });
+    expect(parseFrame(bytes)).toMatchObject({ type: "parseError", rejection: { got: count } });
   }
 });

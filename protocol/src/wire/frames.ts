@@ -15,6 +15,7 @@ import { rejection } from "../geometry";
 import type {
   Coding,
   DataFrame,
+  DigestFrame,
   FeedbackFrame,
   FinalReason,
   Frame,
@@ -30,11 +31,13 @@ export const FRAME_TYPE = {
   plan: 0x03,
   reject: 0x04,
   end: 0x05,
+  digest: 0x06,
   dataSystematic: 0x10,
   dataSeed: 0x11,
   dataVector: 0x12,
   feedback: 0x20,
   grant: 0x21,
+  digestsHeard: 0x22,
   ping: 0x30,
   pong: 0x31,
 } as const;
@@ -47,6 +50,7 @@ const FLAG_SHARE = 2;
 const FLAG_TOKEN = 4;
 const FLAG_NO_CACHE = 8;
 const FLAG_NO_STORE = 16;
+const FLAG_DIGESTS = 32;
 const FLAG_GOT = 1;
 const FLAG_LIMIT = 2;
 const FLAG_FINAL = 1;
@@ -190,6 +194,13 @@ function parseBody(reader: Reader, frameBytes: number): Frame {
       reader.end();
       return { type: "end", requestId, sentPackets };
     }
+    case FRAME_TYPE.digest:
+      return parseDigest(reader, requestId);
+    case FRAME_TYPE.digestsHeard: {
+      const digestCount = reader.u16();
+      reader.end();
+      return { type: "digestsHeard", requestId, digestCount };
+    }
     case FRAME_TYPE.dataSystematic:
     case FRAME_TYPE.dataSeed:
     case FRAME_TYPE.dataVector:
@@ -229,6 +240,7 @@ function parseRequest(reader: Reader, requestId: number): RequestFrame {
   if (token !== undefined) frame.token = token;
   if (flags & FLAG_NO_STORE) frame.cache = "no-store";
   else if (flags & FLAG_NO_CACHE) frame.cache = "no-cache";
+  if (flags & FLAG_DIGESTS) frame.digests = true;
   return frame;
 }
 
@@ -255,6 +267,15 @@ function parsePlan(reader: Reader, requestId: number): Frame {
   }
   reader.end();
   return { type: "plan", requestId, head: { status, totalBytes, headers, serverFetchMs } };
+}
+
+function parseDigest(reader: Reader, requestId: number): DigestFrame {
+  const firstGeneration = reader.u16();
+  const count = reader.within(reader.u8(), 1, LIMITS.digestsPerFrameMax, "digestCount");
+  const digests: Uint8Array[] = [];
+  while (digests.length < count) digests.push(reader.take(LIMITS.digestBytes));
+  reader.end();
+  return { type: "digest", requestId, firstGeneration, digests };
 }
 
 function parseReject(reader: Reader, requestId: number): Frame {
@@ -369,6 +390,14 @@ export function encodeFrame(frame: Frame): Uint8Array {
       return encodeReject(frame.requestId, frame.rejection);
     case "end":
       return new Writer(9).u8(FRAME_TYPE.end).u32(frame.requestId).u32(frame.sentPackets).bytes;
+    case "digest": {
+      const writer = new Writer(8 + frame.digests.length * LIMITS.digestBytes).u8(FRAME_TYPE.digest);
+      writer.u32(frame.requestId).u16(frame.firstGeneration).u8(frame.digests.length);
+      for (const digest of frame.digests) writer.put(digest);
+      return writer.bytes;
+    }
+    case "digestsHeard":
+      return new Writer(7).u8(FRAME_TYPE.digestsHeard).u32(frame.requestId).u16(frame.digestCount).bytes;
     case "data":
       return encodeData(frame);
     case "feedback":
@@ -390,7 +419,7 @@ function encodeRequest(frame: RequestFrame): Uint8Array {
   writer.u8(FRAME_TYPE.request).u8(PROTOCOL_VERSION).u32(frame.requestId).u8(MODES.indexOf(frame.mode));
   writer.u16(frame.symbolBytes).u16(frame.generationSize).u16(frame.windowPackets);
   const parts = (frame.range ? FLAG_RANGE : 0) | (frame.share ? FLAG_SHARE : 0) | (token ? FLAG_TOKEN : 0);
-  writer.u8(parts | flagsOf(frame.cache));
+  writer.u8(parts | flagsOf(frame.cache) | (frame.digests ? FLAG_DIGESTS : 0));
   if (frame.range) writer.u48(frame.range.start).u48(frame.range.end);
   if (frame.share) writer.u16(frame.share.start).u16(frame.share.end).u16(frame.share.firstGeneration);
   if (token) writer.u16(token.length).put(token);

@@ -29,7 +29,7 @@ export const PLANTED: readonly PlantedBug[] = [
   },
   {
     name: "digest not checked",
-    file: "receiver/assembly.ts",
+    file: "receiver/agreement.ts",
     find: "sameBytes(trusted.hash(bytes), trusted.digests[index]!)",
     replace: "trusted.hash(bytes).length > 0",
     seed: 4,
@@ -37,8 +37,8 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: "plan not compared with the trusted head",
     file: "receiver/receiver.ts",
-    find: "this.#trusted?.head ?? this.#head",
-    replace: "this.#head",
+    find: "(this.#trusted && differenceOf(this.#trusted.head, head)) ??",
+    replace: "",
     seed: 40,
   },
   {

@@ -26,7 +26,9 @@ const MALICE = [
   "no-plan",
   "no-end",
 ] as const;
-export type Malice = (typeof MALICE)[number];
+export type Malice = (typeof MALICE)[number] | "false-digest";
+/** A proxy with one of these tells something false that no digest of its own contradicts. */
+const LIES: ReadonlySet<Malice> = new Set<Malice>(["lie-length", "lie-status", "wild", "false-digest"]);
 
 export interface ProxyDraw {
   link: ProxyLink;
@@ -53,6 +55,10 @@ export interface SwarmDraw {
   proxies: ProxyDraw[];
   /** The client's memory of each proxy's path, which may be false. */
   known: (KnownPath | undefined)[];
+  /** The client knows the digests beforehand. Otherwise it believes what the proxies agree on. */
+  isVouched: boolean;
+  /** By proxy: which body its origin gave it. Bodies differ in a few bytes. */
+  bodies: number[];
   abortMs: number;
   healMs: number;
   /** A proxy also gets a client that sends any frames at all. */
@@ -99,8 +105,9 @@ export function draw(seed: number): SwarmDraw {
   const hostile = count > 1 && dice.chance(0.5) ? dice.integer(1, count - 1) : 0;
   const kinds = FAULTS.filter(() => dice.chance(0.3));
   const proxies = Array.from({ length: count }, (_, index) => drawProxy(dice, index < hostile, healMs, kinds));
+  const shuffledProxies = shuffled(dice, proxies);
   const windowDefault = mode === "coded" ? LIMITS.firstPacketsDefault : LIMITS.windowPacketsDefault;
-  return {
+  const drawn = {
     seed,
     mode,
     chunkBytes,
@@ -109,11 +116,29 @@ export function draw(seed: number): SwarmDraw {
     healMs,
     range: chunkBytes > 0 && dice.chance(0.3) ? { start, end: start + chunkBytes - 1 } : undefined,
     windowPackets: dice.chance(0.5) ? windowDefault : dice.integer(generationSize, 1000),
-    proxies: shuffled(dice, proxies),
+    proxies: shuffledProxies,
     abortMs: dice.chance(0.15) ? dice.magnitude(0.1, 3000) : Infinity,
     rogueClient: dice.chance(0.2),
     known: drawKnown(dice, count),
   };
+  return { ...drawn, ...drawBodies(dice, shuffledProxies) };
+}
+
+function drawBodies(dice: Dice, proxies: ProxyDraw[]): Pick<SwarmDraw, "isVouched" | "bodies"> {
+  const isVouched = dice.chance(0.4);
+  const isOne = isVouched || dice.chance(0.6);
+  if (!isVouched)
+    for (const { malice } of proxies) if (malice.length > 0 && dice.chance(0.2)) malice.push("false-digest");
+  const othersShare = dice.between(0, 1);
+  return { isVouched, bodies: proxies.map(() => (isOne || !dice.chance(othersShare) ? 0 : dice.integer(1, 3))) };
+}
+
+/** Whether a client that knows no digests beforehand may be led to believe one proxy, or none. */
+export function isContested({ isVouched, bodies, proxies }: SwarmDraw): boolean {
+  if (isVouched) return false;
+  return (
+    bodies.some((body) => body !== bodies[0]) || proxies.some(({ malice }) => malice.some((kind) => LIES.has(kind)))
+  );
 }
 
 /** Paths that differ from the real links, because the client's memory is old. */

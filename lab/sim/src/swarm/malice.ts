@@ -45,6 +45,8 @@ export class MaliciousProxy {
     if (kind === "wrong-id") return random.unit() < 0.5 ? [message, withId(frame, random.u32())] : [message];
     if (kind === "replay") return this.#replay(message);
     if (kind === "no-end" && frame.type === "end") return [];
+    if (frame.type === "digest" && kind === "false-digest")
+      return [encodeFrame({ ...frame, digests: frame.digests.map((digest) => polluted(digest, random)) })];
     if (frame.type === "plan") return this.#twistPlan(kind, frame, message);
     if (frame.type === "data") return this.#twistData(kind, frame, message);
     return [message];
@@ -59,7 +61,8 @@ export class MaliciousProxy {
     const { head } = frame;
     if (kind === "no-plan") return [];
     if (kind === "lie-status") return [encodeFrame({ ...frame, head: { ...head, status: 404 } })];
-    if (kind === "lie-etag") return [encodeFrame({ ...frame, head: { ...head, headers: { etag: '"false"' } } })];
+    if (kind === "lie-etag")
+      return [encodeFrame({ ...frame, head: { ...head, headers: { ...head.headers, etag: '"false"' } } })];
     if (kind !== "lie-length") return [message];
     const totalBytes = below(this.#random, 2) ? below(this.#random, LIMITS.chunkBytesMax) : head.totalBytes + 1;
     return [encodeFrame({ ...frame, head: { ...head, totalBytes } })];
@@ -128,7 +131,7 @@ export function wildFrame(random: Random, requestId: number, symbolBytes: number
   const bytes = (count: number) => Uint8Array.from({ length: count }, u32);
   const index = below(random, 3) ? below(random, 6) : below(random, 65536);
   const small = below(random, 2) ? below(random, 64) : u32();
-  switch (below(random, 9)) {
+  switch (below(random, 11)) {
     case 0:
       return { type: "pending", requestId };
     case 1:
@@ -174,6 +177,12 @@ export function wildFrame(random: Random, requestId: number, symbolBytes: number
         runs,
       };
     }
+    case 6: {
+      const digests = Array.from({ length: 1 + below(random, 3) }, () => bytes(LIMITS.digestBytes));
+      return { type: "digest", requestId, firstGeneration: index, digests };
+    }
+    case 7:
+      return { type: "digestsHeard", requestId, digestCount: index };
     default:
       return {
         type: "data",

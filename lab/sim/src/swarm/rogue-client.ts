@@ -38,6 +38,7 @@ export class RogueClient {
       symbolBytes: this.#symbolBytes,
       generationSize: 1 + (random.u32() % 128),
       windowPackets: 1 + (random.u32() % 300),
+      digests: true,
     };
     const sender = new Sender({ request, codec: this.#codec, rng: () => random.u32(), nowMs: 0 });
     const plan = () =>

@@ -1,9 +1,10 @@
 /**
  * One run of the swarm: the protocol's own Receiver and Senders in the world that draw.ts drew. It returns each broken
- * rule as a text and throws nothing. The rules: no wrong byte is delivered; the download ends exactly once, as
+ * rule as a text and throws nothing. The rules: all delivered bytes are of one body; the download ends exactly once, as
  * complete, failed or aborted; it fails only when no honest proxy can be reached; no honest proxy is blamed; all
  * packets are accounted for; no coder, packet or timer is left at the end; nothing throws; the download is complete
- * within `boundMs` (bound.ts).
+ * within `boundMs` (bound.ts). Where proxies contradict each other and nobody vouches for the digests, it may fail, and
+ * it may believe any of them.
  */
 import {
   encodeFrame,
@@ -19,18 +20,20 @@ import {
 } from "@tributary/protocol";
 import { Network, STREAM, type NetworkUser } from "../network";
 import { Random } from "../random";
-import { contentOf } from "../content";
+import { contentOf, sha256 } from "../content";
 import { feedFromOrigin } from "../origin";
 import { boundMs, isSteady } from "./bound";
 import { CountingCodec } from "./counting-codec";
-import type { ProxyDraw, SwarmDraw } from "./draw";
+import { isContested, type ProxyDraw, type SwarmDraw } from "./draw";
 import { garble, MaliciousProxy } from "./malice";
 import { RogueClient } from "./rogue-client";
 import { trustedFor } from "./trusted";
 
 const REQUEST_ID = 1;
 /** Frames of a proxy that carry no data. */
-const CONTROL_FRAMES = new Set(["pending", "plan", "reject", "end"]);
+const CONTROL_FRAMES = new Set(["pending", "plan", "reject", "end", "digest"]);
+/** Bodies differ from the original in this many bytes. */
+const MARK_BYTES = 3;
 const TIMER_STEP_MS = 0.01;
 const ORIGIN_STEP_MS = 5;
 /** Chunks differ: each begins at one of this many places in the same random bytes. */
@@ -94,6 +97,10 @@ class SwarmRun implements NetworkUser {
   readonly #network: Network;
   readonly #codec: CountingCodec;
   readonly #original: Uint8Array;
+  /** By proxy. */
+  readonly #bodies: readonly Uint8Array[];
+  /** The bodies that have all delivered bytes. */
+  #possible: ReadonlySet<Uint8Array>;
   readonly #geometry: Geometry;
   readonly #trusted: Trusted;
   readonly #receiver: Receiver;
@@ -122,8 +129,15 @@ class SwarmRun implements NetworkUser {
     this.#geometry = geometryOf(chunkBytes, symbolBytes, generationSize) as Geometry;
     this.#boundMs = boundMs(draw, this.#geometry);
     this.#trusted = trustedFor(draw, this.#original, this.#geometry);
-    const trusted = this.#trusted;
-    const given = { mode, symbolBytes, generationSize, windowPackets, trusted, known, ...(range ? { range } : {}) };
+    const marked = new Map([[0, this.#original]]);
+    this.#bodies = draw.bodies.map((body) => {
+      const known = marked.get(body) ?? markedCopy(this.#original, body);
+      marked.set(body, known);
+      return known;
+    });
+    this.#possible = new Set(this.#bodies);
+    const verified = draw.isVouched ? { trusted: this.#trusted } : { hash: sha256 };
+    const given = { mode, symbolBytes, generationSize, windowPackets, known, ...verified, ...(range ? { range } : {}) };
     this.#receiver = new Receiver({
       requestId: REQUEST_ID,
       url: "http://origin/segment.m4s",
@@ -174,7 +188,7 @@ class SwarmRun implements NetworkUser {
       if (originFailsMs < Infinity) this.#at(originFailsMs, () => this.#failOrigin(index));
     });
     if (abortMs < Infinity) this.#at(abortMs, () => this.#abort());
-    if (!proxies.some(isSteady)) this.#at(this.#boundMs, () => this.#abort());
+    if (!proxies.some(isSteady) || isContested(this.#draw)) this.#at(this.#boundMs, () => this.#abort());
     if (rogueClient)
       new RogueClient(new Random(seed, 0, USER_STREAM.rogue), this.#codec, this.#draw.symbolBytes, (text) =>
         this.wrong(text),
@@ -297,9 +311,10 @@ class SwarmRun implements NetworkUser {
   }
 
   #handleBytes(offset: number, bytes: Uint8Array): void {
-    const expected = this.#original.subarray(offset, offset + bytes.length);
     if (offset !== this.#deliveredBytes) this.wrong(`bytes at ${offset}, expected them at ${this.#deliveredBytes}`);
-    else if (Buffer.compare(expected, bytes) !== 0) this.wrong(`wrong bytes from ${offset} on`);
+    const isRight = (body: Uint8Array) => Buffer.compare(body.subarray(offset, offset + bytes.length), bytes) === 0;
+    this.#possible = new Set([...this.#possible].filter(isRight));
+    if (this.#possible.size === 0) this.wrong(`wrong bytes from ${offset} on`);
     this.#deliveredBytes += bytes.length;
   }
 
@@ -312,6 +327,7 @@ class SwarmRun implements NetworkUser {
   /** A download may fail only when every honest proxy is gone, has failed, or was silent for the limit. */
   #fail(): void {
     this.#finish("failed");
+    if (isContested(this.#draw)) return;
     this.#sides.forEach((side, index) => {
       const silent = this.#nowMs - side.lastArrivalMs >= TIMING.proxySilenceMs;
       if (!side.malice && side.up && !side.originFailed && !silent)
@@ -371,7 +387,7 @@ class SwarmRun implements NetworkUser {
     feedFromOrigin(sender, this.#trusted.head, {
       events: this.#network.events,
       leg: side.draw.link.origin,
-      original: this.#original,
+      original: this.#bodies[index]!,
       stepMs: ORIGIN_STEP_MS,
       isCurrent: () => side.sender === sender && !side.originFailed,
       onBytes: () => this.#pumpSender(index),
@@ -438,8 +454,9 @@ class SwarmRun implements NetworkUser {
       const { handed, malice } = this.#sides[index]!;
       if (packets !== sum || packets !== handed)
         this.wrong(`proxy ${index}: ${handed} packets came, ${packets} counted, ${sum} accounted for`);
-      const blamed = error?.kind === "digestMismatch" || error?.kind === "planMismatch";
-      if (blamed && !malice) this.wrong(`honest proxy ${index} is blamed: ${error.kind}: ${error.message}`);
+      const blamed = error !== undefined && /digestMismatch|planMismatch|bodyDiffers/.test(error.kind);
+      if (blamed && !malice && !isContested(this.#draw))
+        this.wrong(`honest proxy ${index} is blamed: ${error.kind}: ${error.message}`);
     });
   }
 
@@ -459,4 +476,13 @@ class SwarmRun implements NetworkUser {
     if (codec.live > 0) this.wrong(`${codec.live} coders are left`);
     if (codec.freedTwice > 0) this.wrong(`${codec.freedTwice} coders were freed twice`);
   }
+}
+
+/** A body of the same length that differs in a few bytes. */
+function markedCopy(original: Uint8Array, seed: number): Uint8Array {
+  const random = new Random(seed, 0, USER_STREAM.malice);
+  const copy = original.slice();
+  for (let count = 0; count < MARK_BYTES && copy.length > 0; count++)
+    copy[random.u32() % copy.length]! ^= 1 + (random.u32() % 255);
+  return copy;
 }

@@ -1,0 +1,154 @@
+/**
+ * Agreement: what the proxies of one request say about it, and which of them is believed. A statement counts once a
+ * second proxy has confirmed it and most of those that spoke agree. Nobody wins by being first: the client waits up to
+ * `TIMING.confirmMs` for the others. If no majority comes, nothing is decided, and the request fails.
+ * Pure: time arrives as `nowMs`. Rules: protocol.md §5.2 and §9.1.
+ */
+import { LIMITS, TIMING } from "../limits";
+import type { PlanHead } from "../types";
+import type { ByteCheck } from "./assembly";
+import { sameBytes, type Trusted } from "./verification";
+
+/** What one proxy says. Undefined: it has not spoken yet, but it still can. */
+export type Statement = string | undefined;
+
+/** `unsaid`: nobody has spoken. `open`: others may still speak. `split`: no majority can come any more. */
+export type Verdict =
+  { kind: "decided"; statement: string } | { kind: "unsaid" } | { kind: "open" } | { kind: "split" };
+
+export function verdictOf(statements: readonly Statement[], mayWait: boolean): Verdict {
+  const counts = new Map<string, number>();
+  for (const statement of statements)
+    if (statement !== undefined) counts.set(statement, (counts.get(statement) ?? 0) + 1);
+  if (counts.size === 0) return { kind: "unsaid" };
+  const [statement, most] = [...counts].reduce((best, next) => (next[1] > best[1] ? next : best));
+  const spoken = [...counts.values()].reduce((sum, count) => sum + count, 0);
+  const isMajority = 2 * most > spoken;
+  if (isMajority && most > 1) return { kind: "decided", statement };
+  if (spoken < statements.length && mayWait) return { kind: "open" };
+  return isMajority ? { kind: "decided", statement } : { kind: "split" };
+}
+
+/**
+ * Plans with different statements cannot be of one body. Validators are not part of it, because servers behind one name
+ * may give the same bytes different ones. Nor is the length of the whole resource, because it may grow.
+ */
+export function statementOf({ status, totalBytes, headers }: PlanHead): string {
+  const range = status === 206 ? (headers["content-range"]?.split("/")[0] ?? "").trim() : "";
+  return `status ${status}, ${totalBytes} bytes${range && `, ${range}`}`;
+}
+
+/** The time that the client may still wait for confirmations. It runs only while something waits for one. */
+export class Patience {
+  #leftMs: number = TIMING.confirmMs;
+  #sinceMs: number | undefined;
+
+  /** When the time is over; undefined while nothing waits. */
+  get dueMs(): number | undefined {
+    return this.#sinceMs === undefined ? undefined : this.#sinceMs + this.#leftMs;
+  }
+
+  mayWait(nowMs: number): boolean {
+    return nowMs < (this.dueMs ?? nowMs + this.#leftMs);
+  }
+
+  note(isWaiting: boolean, nowMs: number): void {
+    if (isWaiting && this.mayWait(nowMs)) this.#sinceMs ??= nowMs;
+    else if (this.#sinceMs !== undefined) {
+      this.#leftMs = Math.max(0, this.#leftMs - (nowMs - this.#sinceMs));
+      this.#sinceMs = undefined;
+    }
+  }
+}
+
+interface Announced {
+  /** The number of generations, from the first one, whose digests this proxy has announced. */
+  count: number;
+  /** The announced digests of generations that are not decided, in order. */
+  readonly ahead: string[];
+  /** The first generation in which it contradicts what is decided. */
+  differsAt: number | undefined;
+}
+
+/**
+ * The digests that the proxies announce. Generations are decided in their order, and only proxies that agree with all
+ * decided ones have a say. So all decided generations are of one body.
+ */
+export class DigestAgreement {
+  readonly #proxies: Announced[];
+  readonly #decided: string[] = [];
+
+  constructor(proxyCount: number) {
+    this.#proxies = Array.from({ length: proxyCount }, () => ({ count: 0, ahead: [], differsAt: undefined }));
+  }
+
+  /** The digests of the generations below it are decided. */
+  get decidedCount(): number {
+    return this.#decided.length;
+  }
+
+  countOf(proxyIndex: number): number {
+    return this.#proxies[proxyIndex]!.count;
+  }
+
+  /** True if a generation's bytes have the decided digest. `digest` may be longer than a digest on the wire. */
+  isTrue(index: number, digest: Uint8Array): boolean {
+    return this.#decided[index] === keyOf(digest);
+  }
+
+  /** Takes digests that follow the known ones. Others come again. */
+  handleDigests(proxyIndex: number, firstGeneration: number, digests: readonly Uint8Array[]): void {
+    const proxy = this.#proxies[proxyIndex]!;
+    if (firstGeneration > proxy.count) return;
+    for (const digest of digests.slice(proxy.count - firstGeneration)) {
+      const key = keyOf(digest);
+      const index = proxy.count++;
+      if (index >= this.#decided.length) proxy.ahead.push(key);
+      else if (this.#decided[index] !== key) proxy.differsAt ??= index;
+    }
+  }
+
+  /** The proxy may bring another answer now, so what it announced before does not count. */
+  forget(proxyIndex: number): void {
+    this.#proxies[proxyIndex] = { count: 0, ahead: [], differsAt: undefined };
+  }
+
+  /** Decides the next generation, if it can. `isAsked`: whether this proxy's word counts. */
+  decideNext(isAsked: (proxyIndex: number) => boolean, mayWait: boolean): Verdict["kind"] {
+    const verdict = verdictOf(
+      this.#proxies.filter((_, index) => isAsked(index)).map(({ ahead }) => ahead[0]),
+      mayWait,
+    );
+    if (verdict.kind !== "decided") return verdict.kind;
+    const index = this.#decided.push(verdict.statement) - 1;
+    for (const proxy of this.#proxies) {
+      const key = proxy.ahead.shift();
+      if (key !== undefined && key !== verdict.statement) proxy.differsAt ??= index;
+    }
+    return "decided";
+  }
+
+  /** The proxies that contradict what is decided, each with the first such generation. */
+  dissenters(): [proxyIndex: number, generationIndex: number][] {
+    return this.#proxies.flatMap(({ differsAt }, index) =>
+      differsAt === undefined ? [] : [[index, differsAt] as [number, number]],
+    );
+  }
+}
+
+/** Bytes are checked with trusted digests, or with the ones on which the proxies agree. */
+export function checkOf(
+  trusted: Trusted | undefined,
+  agreement: DigestAgreement | undefined,
+  hash: ((bytes: Uint8Array) => Uint8Array) | undefined,
+): ByteCheck | undefined {
+  if (trusted)
+    return { isKnown: () => true, isTrue: (index, bytes) => sameBytes(trusted.hash(bytes), trusted.digests[index]!) };
+  if (!agreement || !hash) return undefined;
+  return {
+    isKnown: (index) => index < agreement.decidedCount,
+    isTrue: (index, bytes) => agreement.isTrue(index, hash(bytes)),
+  };
+}
+
+const keyOf = (digest: Uint8Array): string => String.fromCharCode(...digest.subarray(0, LIMITS.digestBytes));
