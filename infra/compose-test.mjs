@@ -314,11 +314,12 @@ async function checkFilter(fleet, network, sampleUrl) {
  */
 async function playPage({ fleet, network, work, sampleUrl }, seconds, meanwhile, proxiesExpected = 2) {
   const lab = createRequire(path.join(ROOT, "lab/stack/package.json"));
-  const { samplePageState, segmentMismatch, notThroughProxies, mediaFetchedByBrowser } = lab("./dist/index.js");
+  const { carriedSegments, carryFaults, samplePageState, segmentMismatch } = lab("./dist/index.js");
   const sinceMs = Date.now();
   const { browser, close } = await openViewer(lab, network, work, { origoUrl: fleet.publicOrigoUrl, sampleUrl });
   let state;
   let records;
+  let log;
   try {
     const page = await browser.newPage();
     await page.goto(`${sampleUrl}/hls.html`, { waitUntil: "domcontentloaded", timeout: 30_000 });
@@ -340,15 +341,14 @@ async function playPage({ fleet, network, work, sampleUrl }, seconds, meanwhile,
     await playedTo(seconds / 3);
     await meanwhile();
     await playedTo(seconds);
-    records = await recordsSince(fleet, sinceMs, state.segments);
+    log = await (await fetch(`http://${network.uplinkAddress}:${SAMPLE_PORT}/__log?since=${sinceMs}`)).json();
+    records = await recordsSince(fleet, sinceMs, carriedSegments(state.segments, log));
   } finally {
     await close();
   }
-  const log = await (await fetch(`http://${network.uplinkAddress}:${SAMPLE_PORT}/__log?since=${sinceMs}`)).json();
   const problems = [
     ...state.segments.map((segment) => segmentMismatch(segment)),
-    ...state.segments.map((segment) => notThroughProxies(segment, records, MODE)),
-    ...mediaFetchedByBrowser(log).map((entry) => `fetched by the browser itself: ${entry.path}`),
+    ...carryFaults(state.segments, records, log, MODE),
   ].filter(Boolean);
   if (problems.length > 0) throw new TestFailure(problems.join("\n"));
   const used = new Set(

@@ -6,6 +6,7 @@ import { execFile, spawn } from "node:child_process";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
+  carriedSegments,
   openBrowser,
   recordsOf,
   repoRoot,
@@ -59,7 +60,7 @@ export interface PlayOptions {
   /** Play to this second instead of the end. */
   untilSecond?: number;
   secondsMax?: number;
-  /** Wait, with the browser open, until this fleet's Origo has a record of every segment. */
+  /** Wait, with the browser open, until this fleet's Origo has a record of every carried segment. */
   recordsAt?: Fleet;
   /** Calls `act` once when the playhead passes `atSecond`. */
   during?: { atSecond: number; act: (browser: Browser) => Promise<void> };
@@ -73,17 +74,21 @@ export async function playPage(options: PlayOptions): Promise<Played> {
     const page = await open.browser.newPage();
     await page.goto(options.url, { waitUntil: "domcontentloaded" });
     const state = await playOn(page, options);
-    const records = options.recordsAt
-      ? await recordsOf(
-          options.recordsAt,
-          startedMs,
-          state.segments.map(({ url }) => url),
-        )
-      : [];
+    const records = options.recordsAt ? await carriedRecords(options.recordsAt, startedMs, state) : [];
     return { state, startedMs, records };
   } finally {
     await open.close();
   }
+}
+
+/** Waits for the records of the segments that the browser did not fetch itself. */
+async function carriedRecords(fleet: Fleet, startedMs: number, state: SamplePageState): Promise<DownloadRecord[]> {
+  const carried = carriedSegments(state.segments, await accessLog(fleet, startedMs));
+  return recordsOf(
+    fleet,
+    startedMs,
+    carried.map(({ url }) => url),
+  );
 }
 
 async function playOn(page: Page, options: PlayOptions): Promise<SamplePageState> {

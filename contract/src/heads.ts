@@ -39,15 +39,61 @@ export function isSameVersion(first: Pick<ResponseHead, "headers">, now: Pick<Re
 const DESCRIBING_HEADERS = ["content-type", "content-range", ...VALIDATOR_HEADERS, "accept-ranges"];
 const CORS_HEADERS = ["access-control-allow-origin", "access-control-expose-headers"];
 
-/** Headers of the origin that a proxy's PLAN frame repeats, besides `location`. */
-export const PLAN_HEADERS: readonly string[] = [...DESCRIBING_HEADERS, "cache-control", ...CORS_HEADERS];
+/** Redirects that a proxy followed, in the head of its answer. No origin's own header of that name is passed on. */
+export const HOPS_HEADER = "hops";
+
+/** The headers of an answer that a client needs most. A proxy passes on the others as far as its limits allow. */
+export const FIRST_HEADERS: readonly string[] = [
+  ...DESCRIBING_HEADERS,
+  "location",
+  HOPS_HEADER,
+  "cache-control",
+  ...CORS_HEADERS,
+  "set-cookie",
+];
 
 /** Headers of the origin that a proxy's HTTP answer repeats under their own names. */
 export const KEPT_HEADERS: readonly string[] = [...DESCRIBING_HEADERS, "content-length"];
 
-/** Headers of the origin that would mean something else if a proxy sent them: it sends `x-origin-NAME` instead. */
-export const RENAMED_HEADERS: readonly string[] = [...CORS_HEADERS, "location"];
-export const renamedHeader = (name: string): string => `x-origin-${name}`;
+/** A proxy's HTTP answer sends the origin's other headers under such names, because they would mean something else. */
+export const RENAMED_PREFIX = "x-origin-";
+
+/** One redirect that a proxy followed. */
+export interface Hop {
+  /** Of the address that redirected. */
+  origin: string;
+  /** Its Access-Control-Allow-Origin. */
+  allowedOrigin: string | null;
+  setsCookie: boolean;
+}
+
+/** An origin is shorter. A longer value allows none. */
+const ORIGIN_LENGTH_MAX = 300;
+
+export function formatHops(hops: readonly Hop[]): string {
+  return JSON.stringify(
+    hops.map(({ origin, allowedOrigin, setsCookie }) => [
+      origin,
+      allowedOrigin !== null && allowedOrigin.length > ORIGIN_LENGTH_MAX ? "" : allowedOrigin,
+      setsCookie,
+    ]),
+  );
+}
+
+/** Reads the header of an answer: no hops without a header, and undefined for a header that is not one. */
+export function parseHops(header: string | undefined): Hop[] | undefined {
+  if (header === undefined) return [];
+  try {
+    return (JSON.parse(header) as unknown[]).map((each) => {
+      const [origin, allowedOrigin, setsCookie] = each as unknown[];
+      if (typeof origin !== "string" || (allowedOrigin !== null && typeof allowedOrigin !== "string"))
+        throw new Error();
+      return { origin, allowedOrigin, setsCookie: setsCookie !== false };
+    });
+  } catch {
+    return undefined;
+  }
+}
 
 /** A proxy's HTTP answer that comes from the origin says in this header how long the origin took. */
 export const ORIGIN_TIME_HEADER = "server-timing";

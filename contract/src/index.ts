@@ -34,19 +34,22 @@ export {
   type RangeRequest,
 } from "./ranges";
 export {
+  FIRST_HEADERS,
+  formatHops,
   formatOriginTime,
   headDifference,
   headerDifference,
+  HOPS_HEADER,
   isSameVersion,
   KEPT_HEADERS,
   ORIGIN_TIME_HEADER,
+  parseHops,
   parseOriginTime,
-  PLAN_HEADERS,
-  RENAMED_HEADERS,
-  renamedHeader,
+  RENAMED_PREFIX,
   strongValidator,
   VALIDATOR_HEADERS,
   type HeadDifference,
+  type Hop,
   type ResponseHead,
 } from "./heads";
 export {

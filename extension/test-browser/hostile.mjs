@@ -42,7 +42,7 @@ async function hostilePage({ browser, home, other, openPage }) {
       const heard = [];
       port.onmessage = (event) => heard.push([event.data.type, event.data.id]);
       const get = (number, url, range = null) =>
-        port.postMessage({ type: "get", id: number, url, range, patienceMs: 4000 });
+        port.postMessage({ type: "get", id: number, url, range, patienceMs: 4000, targets: [] });
       get(1, "file:///etc/passwd.mp4");
       get(2, `${there}/media.mp4`);
       get(3, `${there}/secret.json?acao=*`);

@@ -1,10 +1,11 @@
 /**
  * Scenarios: what a page does with fetch and XMLHttpRequest, and what it sees. The script runs in the page, once with
  * the extension and once without. Each scenario returns plain data, which must be equal in both runs. `here` is the
- * page's own origin, `there` another one.
+ * page's own origin, `there` another one. `name` is the scenario that will run: each one has addresses of its own,
+ * because the browser may have the others in its cache.
  */
 /* global window, XMLHttpRequest, Response, Request, Headers, crypto, Blob, FormData */
-window.scenarios = (here, there) => {
+window.scenarios = (here, there, name = "") => {
   const hash = async (buffer) =>
     [...new Uint8Array(await crypto.subtle.digest("SHA-256", buffer))]
       .map((byte) => byte.toString(16).padStart(2, "0"))
@@ -122,11 +123,13 @@ window.scenarios = (here, there) => {
       during?.(request);
     });
 
-  const media = `${here}/media.mp4`;
-  const away = `${there}/media.mp4`;
+  const scenario = `scenario=${encodeURIComponent(name)}`;
+  const media = `${here}/media.mp4?${scenario}`;
+  const away = `${there}/media.mp4?${scenario}`;
+  const text = `${here}/text.mp4?${scenario}`;
   return {
     "fetch: same origin": async () => whole(await fetch(media)),
-    "fetch: relative address with fragment": async () => whole(await fetch("/media.mp4#part")),
+    "fetch: relative address with fragment": async () => whole(await fetch(`/media.mp4?${scenario}#part`)),
     "fetch: range beyond the end": async () =>
       whole(await fetch(media, { headers: { Range: "bytes=9000000-9000001" } })),
     "fetch: Request object and Headers": async () =>
@@ -134,31 +137,31 @@ window.scenarios = (here, there) => {
     "fetch: URL object with options": async () =>
       whole(await fetch(new URL(media), { method: "get", headers: { Range: "bytes=5-5", Accept: "video/*" } })),
     "fetch: open range": async () => whole(await fetch(media, { headers: { Range: "bytes=2999000-" } })),
-    "fetch: cross-origin with *": async () => whole(await fetch(`${away}?acao=*`)),
-    "fetch: cross-origin with the page's origin": async () => whole(await fetch(`${away}?acao=${here}`)),
-    "fetch: cross-origin range": async () => whole(await fetch(`${away}?acao=*`, { headers: { Range: "bytes=0-99" } })),
-    "fetch: cross-origin, exposed headers": async () => whole(await fetch(`${away}?acao=*&expose=ETag,Accept-Ranges`)),
+    "fetch: cross-origin with *": async () => whole(await fetch(`${away}&acao=*`)),
+    "fetch: cross-origin with the page's origin": async () => whole(await fetch(`${away}&acao=${here}`)),
+    "fetch: cross-origin range": async () => whole(await fetch(`${away}&acao=*`, { headers: { Range: "bytes=0-99" } })),
+    "fetch: cross-origin, exposed headers": async () => whole(await fetch(`${away}&acao=*&expose=ETag,Accept-Ranges`)),
     "fetch: cross-origin, refused": async () => settled(fetch(away).then(describe)),
     "fetch: cross-origin, other origin allowed": async () =>
-      settled(fetch(`${away}?acao=http://elsewhere.example`).then(describe)),
+      settled(fetch(`${away}&acao=http://elsewhere.example`).then(describe)),
     "fetch: no-cors": async () => describe(await fetch(away, { mode: "no-cors" })),
-    "fetch: credentials": async () => settled(fetch(`${away}?acao=*`, { credentials: "include" }).then(describe)),
-    "fetch: same-origin mode": async () => settled(fetch(`${away}?acao=*`, { mode: "same-origin" }).then(describe)),
-    "fetch: 404": async () => whole(await fetch(`${media}?status=404`)),
-    "fetch: cross-origin, nothing there": async () => whole(await fetch(`${away}?acao=*&status=404`)),
+    "fetch: credentials": async () => settled(fetch(`${away}&acao=*`, { credentials: "include" }).then(describe)),
+    "fetch: same-origin mode": async () => settled(fetch(`${away}&acao=*`, { mode: "same-origin" }).then(describe)),
+    "fetch: 404": async () => whole(await fetch(`${media}&status=404`)),
+    "fetch: cross-origin, nothing there": async () => whole(await fetch(`${away}&acao=*&status=404`)),
     "fetch: cross-origin, past its end": async () =>
-      whole(await fetch(`${away}?acao=*`, { headers: { Range: "bytes=9000000-9000001" } })),
+      whole(await fetch(`${away}&acao=*`, { headers: { Range: "bytes=9000000-9000001" } })),
     "fetch: behind a sign-in": async () => {
       const answers = ["status=404", "type=text/html", "redirect=/page.html"].map((stranger) =>
-        fetch(`${media}?stranger=${encodeURIComponent(stranger)}`),
+        fetch(`${media}&stranger=${encodeURIComponent(stranger)}`),
       );
       return Promise.all((await Promise.all(answers)).map(whole));
     },
-    "fetch: empty": async () => whole(await fetch(`${here}/empty.mp4`)),
-    "fetch: 403": async () => whole(await fetch(`${media}?status=403`)),
-    "fetch: 500": async () => whole(await fetch(`${media}?status=500`)),
-    "fetch: no length": async () => whole(await fetch(`${media}?nolength=1`)),
-    "fetch: an answer with a giant header": async () => whole(await fetch(`${away}?acao=*&bloat=100000`)),
+    "fetch: empty": async () => whole(await fetch(`${here}/empty.mp4?${scenario}`)),
+    "fetch: 403": async () => whole(await fetch(`${media}&status=403`)),
+    "fetch: 500": async () => whole(await fetch(`${media}&status=500`)),
+    "fetch: no length": async () => whole(await fetch(`${media}&nolength=1`)),
+    "fetch: an answer with a giant header": async () => whole(await fetch(`${away}&acao=*&bloat=100000`)),
     "fetch: HEAD": async () => whole(await fetch(media, { method: "HEAD" })),
     "fetch: POST": async () => whole(await fetch(media, { method: "POST", body: "x" })),
     "fetch: PUT by Request object to a media address": async () =>
@@ -167,9 +170,9 @@ window.scenarios = (here, there) => {
     "fetch: bad scheme": async () => settled(fetch("nonsense://x/media.mp4").then(describe)),
     "fetch: no server": async () => settled(fetch("http://127.0.0.1:9/media.mp4").then(describe)),
     "fetch: text, json, blob": async () => [
-      await (await fetch(`${here}/text.mp4`)).text(),
-      await (await fetch(`${here}/text.mp4`)).json(),
-      await (await fetch(`${here}/text.mp4`)).blob().then(async (blob) => [blob.type, blob.size, await blob.text()]),
+      await (await fetch(text)).text(),
+      await (await fetch(text)).json(),
+      await (await fetch(text)).blob().then(async (blob) => [blob.type, blob.size, await blob.text()]),
       await settled((await fetch(media)).json()),
     ],
     "fetch: read twice": async () => {
@@ -182,12 +185,12 @@ window.scenarios = (here, there) => {
       ];
     },
     "fetch: clone": async () => {
-      const response = await fetch(`${away}?acao=*`);
+      const response = await fetch(`${away}&acao=*`);
       const copy = response.clone();
       return Promise.all([whole(response), whole(copy)]);
     },
     "fetch: reader": async () => {
-      const response = await fetch(`${media}?slow=20`);
+      const response = await fetch(`${media}&slow=20`);
       const reader = response.body.getReader();
       const locked = response.body.locked;
       let bytes = 0;
@@ -209,7 +212,7 @@ window.scenarios = (here, there) => {
       return Promise.all([one, two].map(async (stream) => hash(await new Response(stream).arrayBuffer())));
     },
     "fetch: cancelled body": async () => {
-      const response = await fetch(`${media}?slow=30`);
+      const response = await fetch(`${media}&slow=30`);
       await response.body.cancel("enough");
       return [response.bodyUsed, await settled(response.text())];
     },
@@ -218,19 +221,19 @@ window.scenarios = (here, there) => {
     "fetch: aborted while waiting": async () => {
       const controller = new AbortController();
       setTimeout(() => controller.abort(), 50);
-      return settled(fetch(`${media}?wait=400`, { signal: controller.signal }));
+      return settled(fetch(`${media}&wait=400`, { signal: controller.signal }));
     },
     "fetch: aborted while waiting, with a reason": async () => {
       const controller = new AbortController();
       setTimeout(() => controller.abort(new RangeError("mine")), 50);
-      return settled(fetch(new Request(`${media}?wait=400`, { signal: controller.signal })));
+      return settled(fetch(new Request(`${media}&wait=400`, { signal: controller.signal })));
     },
-    "fetch: timeout signal": async () => settled(fetch(`${media}?wait=400`, { signal: AbortSignal.timeout(50) })),
+    "fetch: timeout signal": async () => settled(fetch(`${media}&wait=400`, { signal: AbortSignal.timeout(50) })),
     "fetch: aborted in the body": async () => {
       const results = [];
       for (const read of ["arrayBuffer", "text", "blob", "json"]) {
         const controller = new AbortController();
-        const response = await fetch(`${media}?slow=20`, { signal: controller.signal });
+        const response = await fetch(`${media}&slow=20`, { signal: controller.signal });
         setTimeout(() => controller.abort(), 60);
         results.push(await settled(response[read]()));
       }
@@ -238,7 +241,7 @@ window.scenarios = (here, there) => {
     },
     "fetch: aborted in the reader": async () => {
       const controller = new AbortController();
-      const reader = (await fetch(`${media}?slow=20`, { signal: controller.signal })).body.getReader();
+      const reader = (await fetch(`${media}&slow=20`, { signal: controller.signal })).body.getReader();
       await reader.read();
       controller.abort();
       return [await settled(reader.read()), await settled(reader.closed)];
@@ -257,39 +260,39 @@ window.scenarios = (here, there) => {
     }),
 
     "xhr: arraybuffer": () => xhr(media),
-    "xhr: slow": () => xhr(`${media}?slow=30`),
+    "xhr: slow": () => xhr(`${media}&slow=30`),
     "xhr: range": () => xhr(media, { range: "bytes=100-70099" }),
     "xhr: blob": () => xhr(media, { type: "blob" }),
-    "xhr: text": () => xhr(`${here}/text.mp4`, { type: "text" }),
-    "xhr: untyped": () => xhr(`${here}/text.mp4`, { type: "" }),
-    "xhr: json": () => xhr(`${here}/text.mp4`, { type: "json" }),
+    "xhr: text": () => xhr(text, { type: "text" }),
+    "xhr: untyped": () => xhr(text, { type: "" }),
+    "xhr: json": () => xhr(text, { type: "json" }),
     "xhr: not json": () => xhr(media, { type: "json" }),
     "xhr: document": () =>
-      xhr(`${here}/text.mp4?type=text/html`, { type: "document" }).then(({ content, ...rest }) => ({
+      xhr(`${text}&type=text/html`, { type: "document" }).then(({ content, ...rest }) => ({
         ...rest,
         text: content?.body?.textContent,
       })),
-    "xhr: empty": () => xhr(`${here}/empty.mp4`),
-    "xhr: no length": () => xhr(`${media}?nolength=1`),
-    "xhr: 404": () => xhr(`${media}?status=404`),
-    "xhr: 503": () => xhr(`${media}?status=503`),
+    "xhr: empty": () => xhr(`${here}/empty.mp4?${scenario}`),
+    "xhr: no length": () => xhr(`${media}&nolength=1`),
+    "xhr: 404": () => xhr(`${media}&status=404`),
+    "xhr: 503": () => xhr(`${media}&status=503`),
     "xhr: 416": () => xhr(media, { range: "bytes=9000000-9000001" }),
-    "xhr: cross-origin with *": () => xhr(`${away}?acao=*`),
-    "xhr: cross-origin, exposed headers": () => xhr(`${away}?acao=*&expose=*`, { range: "bytes=0-9" }),
+    "xhr: cross-origin with *": () => xhr(`${away}&acao=*`),
+    "xhr: cross-origin, exposed headers": () => xhr(`${away}&acao=*&expose=*`, { range: "bytes=0-9" }),
     "xhr: cross-origin, refused": () => xhr(away),
-    "xhr: credentials": () => xhr(`${away}?acao=*`, { prepare: (request) => (request.withCredentials = true) }),
+    "xhr: credentials": () => xhr(`${away}&acao=*`, { prepare: (request) => (request.withCredentials = true) }),
     "xhr: no server": () => xhr("http://127.0.0.1:9/media.mp4"),
     "xhr: HEAD": () => xhr(media, { method: "HEAD" }),
-    "xhr: timeout": () => xhr(`${media}?wait=600`, { prepare: (request) => (request.timeout = 100) }),
-    "xhr: timeout in the body": () => xhr(`${media}?slow=40`, { prepare: (request) => (request.timeout = 250) }),
+    "xhr: timeout": () => xhr(`${media}&wait=600`, { prepare: (request) => (request.timeout = 100) }),
+    "xhr: timeout in the body": () => xhr(`${media}&slow=40`, { prepare: (request) => (request.timeout = 250) }),
     "xhr: timeout set while under way": () =>
-      xhr(`${media}?wait=600`, { during: (request) => setTimeout(() => (request.timeout = 100), 20) }),
+      xhr(`${media}&wait=600`, { during: (request) => setTimeout(() => (request.timeout = 100), 20) }),
     "xhr: timeout long enough": () => xhr(media, { prepare: (request) => (request.timeout = 20000) }),
     "xhr: aborted at once": () => xhr(media, { during: (request) => request.abort() }),
     "xhr: aborted while waiting": () =>
-      xhr(`${media}?wait=600`, { during: (request) => setTimeout(() => request.abort(), 60) }),
+      xhr(`${media}&wait=600`, { during: (request) => setTimeout(() => request.abort(), 60) }),
     "xhr: aborted in the body": () =>
-      xhr(`${media}?slow=40`, { during: (request) => request.addEventListener("progress", () => request.abort()) }),
+      xhr(`${media}&slow=40`, { during: (request) => request.addEventListener("progress", () => request.abort()) }),
     "xhr: aborted in loadstart": () =>
       new Promise((resolve) => {
         const request = new XMLHttpRequest();
@@ -326,13 +329,7 @@ window.scenarios = (here, there) => {
     "xhr: one object again and again": async () => {
       const request = new XMLHttpRequest();
       const seen = [];
-      for (const url of [
-        `${media}?a`,
-        `${here}/text.mp4`,
-        `${here}/page.html`,
-        `${away}?acao=*&status=404`,
-        `${media}?b`,
-      ]) {
+      for (const url of [`${media}&a`, text, `${here}/page.html`, `${away}&acao=*&status=404`, `${media}&b`]) {
         const events = [];
         request.onreadystatechange = () => events.push(request.readyState);
         await new Promise((resolve) => {
@@ -352,7 +349,8 @@ window.scenarios = (here, there) => {
     "xhr: opened anew while under way": async () => {
       const request = new XMLHttpRequest();
       const events = [];
-      request.open("GET", `${media}?slow=50`);
+      request.open("GET", `${media}&slow=50`);
+      request.responseType = "arraybuffer";
       request.onabort =
         request.onerror =
         request.onloadend =
@@ -361,11 +359,11 @@ window.scenarios = (here, there) => {
       request.send();
       await pause(150);
       events.length = 0;
-      request.open("GET", `${here}/text.mp4`);
+      request.open("GET", text);
       const reopened = [...events];
       request.send();
       await new Promise((resolve) => (request.onload = resolve));
-      return [reopened, request.responseText, request.status];
+      return [reopened, await hash(request.response), request.status];
     },
     "xhr: next request from the load handler": async () => {
       const request = new XMLHttpRequest();
@@ -374,10 +372,12 @@ window.scenarios = (here, there) => {
         request.onload = () => {
           statuses.push(request.status);
           if (statuses.length === 3) return resolve();
-          request.open("GET", `${media}?again=${statuses.length}`);
+          request.open("GET", `${media}&again=${statuses.length}`);
+          request.responseType = "arraybuffer";
           request.send();
         };
         request.open("GET", media);
+        request.responseType = "arraybuffer";
         request.send();
       });
       return statuses;
@@ -393,7 +393,7 @@ window.scenarios = (here, there) => {
         }
       };
       const results = [tried(() => request.send()), tried(() => request.setRequestHeader("a", "b"))];
-      request.open("GET", `${media}?slow=20`);
+      request.open("GET", `${media}&slow=20`);
       request.responseType = "arraybuffer";
       request.send();
       results.push(
@@ -418,7 +418,7 @@ window.scenarios = (here, there) => {
     },
     "xhr: text while it arrives": async () => {
       const request = new XMLHttpRequest();
-      request.open("GET", `${media}?slow=20&type=text/plain;charset=x-user-defined`);
+      request.open("GET", `${media}&slow=20&type=text/plain;charset=x-user-defined`);
       let grows = true;
       let last = 0;
       request.onprogress = () => {
@@ -440,6 +440,7 @@ window.scenarios = (here, there) => {
       request.removeEventListener("load", removed);
       request.addEventListener("progress", () => seen.push("once"), { once: true });
       request.open("GET", media);
+      request.responseType = "arraybuffer";
       request.send();
       await new Promise((resolve) => request.addEventListener("loadend", resolve));
       return seen;
@@ -471,7 +472,7 @@ window.scenarios = (here, there) => {
     },
     "xhr: sync": () => {
       const request = new XMLHttpRequest();
-      request.open("GET", `${here}/text.mp4`, false);
+      request.open("GET", text, false);
       request.send();
       return [request.status, request.responseText];
     },

@@ -4,13 +4,14 @@
  * (in the middle), `carry=hang` (it never answers). `globalThis.warmCount` counts the calls of `warm`, which take
  * WARM_MS.
  */
+import { formatHops } from "@tributary/contract";
 import type { Client } from "../src/transport/hub";
 
 type Download = ReturnType<Client["get"]>;
 type Live = Client["live"];
 
-const PASSED = ["content-type", "content-range", "etag", "last-modified", "accept-ranges", "cache-control"];
-const RENAMED = ["access-control-allow-origin", "access-control-expose-headers"];
+/** What a proxy sends under the origin's own names. */
+const OWN = /^(?!access-control-|x-origin-)/;
 const WARM_MS = 100;
 const counts = globalThis as typeof globalThis & { warmCount: number };
 counts.warmCount = 0;
@@ -48,7 +49,10 @@ function download(url: string, range: { start: number; end: number } | undefined
           });
   const head = response.then((answer) => ({
     status: answer.status,
-    headers: { ...headersOf(answer.headers), ...(answer.redirected ? { location: answer.url } : {}) },
+    headers: {
+      ...headersOf(answer.headers),
+      ...(answer.redirected ? { location: answer.url, hops: hopsOf(url) } : {}),
+    },
     totalBytes: answer.headers.has("content-length") ? Number(answer.headers.get("content-length")) : null,
   }));
   head.catch(() => undefined);
@@ -60,9 +64,19 @@ function download(url: string, range: { start: number; end: number } | undefined
   };
 }
 
+/** The origin says in the address which Access-Control-Allow-Origin its one redirect has. */
+function hopsOf(url: string): string {
+  const { origin, searchParams } = new URL(url);
+  return formatHops([{ origin, allowedOrigin: searchParams.get("acao"), setsCookie: false }]);
+}
+
 function headersOf(headers: Headers): Record<string, string> {
-  const renamed = RENAMED.map((name) => [name, headers.get(`x-origin-${name}`)]).filter(([, value]) => value !== null);
-  return Object.fromEntries([...[...headers].filter(([name]) => PASSED.includes(name)), ...renamed]);
+  return Object.fromEntries(
+    [...headers].flatMap(([name, value]) => {
+      if (name.startsWith("x-origin-")) return [[name.slice("x-origin-".length), value]];
+      return OWN.test(name) ? [[name, value]] : [];
+    }),
+  );
 }
 
 function bodyOf(response: Promise<Response>, diesAt: number, live: Live): ReadableStream<Uint8Array> {

@@ -49,6 +49,9 @@ export const LIMITS = {
   requestsPerSessionMax: 16,
   /** This bounds what a plan can make a client hold, together with `headerValueBytesMax`. */
   planHeadersMax: 32,
+  /** A proxy passes on this much of the names and values of headers, because each plan repeats them. */
+  planHeaderBytesMax: 6144,
+  headerNameBytesMax: 255,
   headerValueBytesMax: 2048,
   /** SHA-256 cut to this length. A second body with the same digest takes 2^128 tries. */
   digestBytes: 16,

@@ -124,7 +124,12 @@ test("chunks: three readers at different times share one fetch and one buffer", 
   await origin.fetches[0]!.push(null);
   for (const { reader } of [first, second, third]) expect(reader.text).toBe("abcdef");
   expect(origin.fetches).toHaveLength(1);
-  expect(first.reader.head).toEqual({ status: 200, totalBytes: 6, headers: { etag: '"e"' }, serverFetchMs: 12 });
+  expect(first.reader.head).toEqual({
+    status: 200,
+    totalBytes: 6,
+    headers: { etag: '"e"', "set-cookie": "" },
+    serverFetchMs: 12,
+  });
   expect(third.reader.head!.serverFetchMs).toBe(0);
   expect(store.stats).toEqual({ originBytes: 6, cacheHits: 2, cacheBytes: 6 });
 });

@@ -9,7 +9,7 @@ import {
   type CacheMode,
   formatContentRange,
   formatRange,
-  PLAN_HEADERS,
+  FIRST_HEADERS,
   resolveRange,
   type RangeRequest,
   type Rejection,
@@ -372,14 +372,18 @@ function newChunk(key: string): StoredChunk {
 
 function headOf({ status, headers, totalBytes, serverFetchMs }: OriginResponse): OriginHead {
   const passed: Record<string, string> = {};
-  for (const name of PLAN_HEADERS) {
-    const value = headers[name];
-    if (value !== undefined && Buffer.byteLength(value) <= LIMITS.headerValueBytesMax) passed[name] = value;
+  let [count, bytes] = [0, 0];
+  for (const name of new Set([...FIRST_HEADERS, ...Object.keys(headers)])) {
+    // The cookie is the proxy's, so only the fact counts.
+    const value = name === "set-cookie" && headers[name] !== undefined ? "" : headers[name];
+    // The plan itself states the length.
+    if (value === undefined || name === "content-length" || name.length > LIMITS.headerNameBytesMax) continue;
+    const size = name.length + Buffer.byteLength(value);
+    if (Buffer.byteLength(value) > LIMITS.headerValueBytesMax || bytes + size > LIMITS.planHeaderBytesMax) continue;
+    if (++count > LIMITS.planHeadersMax) break;
+    bytes += size;
+    passed[name] = value;
   }
-  const { location } = headers;
-  if (location !== undefined)
-    passed["location"] =
-      Buffer.byteLength(location) <= LIMITS.headerValueBytesMax ? location : `${new URL(location).origin}/`;
   return { status, headers: passed, totalBytes, serverFetchMs };
 }
 

@@ -8,8 +8,7 @@ import {
   formatOriginTime,
   KEPT_HEADERS,
   ORIGIN_TIME_HEADER,
-  RENAMED_HEADERS,
-  renamedHeader,
+  RENAMED_PREFIX,
   type Rejection,
 } from "@tributary/contract";
 import type { ChunkSource, PlanHead } from "@tributary/protocol";
@@ -122,9 +121,8 @@ export class HttpDelivery implements Feeder {
   #writeHead({ status, headers, totalBytes, serverFetchMs }: OriginHead): void {
     const { response } = this.#options;
     response.status(status);
-    for (const name of KEPT_HEADERS) if (headers[name] !== undefined) response.setHeader(name, headers[name]);
-    for (const name of RENAMED_HEADERS)
-      if (headers[name] !== undefined) response.setHeader(renamedHeader(name), headers[name]);
+    for (const [name, value] of Object.entries(headers))
+      response.setHeader(KEPT_HEADERS.includes(name) ? name : RENAMED_PREFIX + name, value);
     if (totalBytes !== null && status !== 204 && status !== 304) response.setHeader("Content-Length", totalBytes);
     response.setHeader(ORIGIN_TIME_HEADER, formatOriginTime(serverFetchMs));
     response.flushHeaders();

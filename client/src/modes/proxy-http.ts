@@ -7,8 +7,7 @@ import {
   KEPT_HEADERS,
   ORIGIN_TIME_HEADER,
   parseOriginTime,
-  RENAMED_HEADERS,
-  renamedHeader,
+  RENAMED_PREFIX,
   type ByteRange,
   type ResponseHead,
   type Rejection,
@@ -57,14 +56,12 @@ export async function fetchThrough(
 
 /** Keeps the origin's headers and leaves out the proxy's own. */
 function originHeaders(headers: Record<string, string>): Record<string, string> {
-  const kept = Object.fromEntries(
-    KEPT_HEADERS.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])),
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => {
+      if (name.startsWith(RENAMED_PREFIX)) return [[name.slice(RENAMED_PREFIX.length), value]];
+      return KEPT_HEADERS.includes(name) ? [[name, value]] : [];
+    }),
   );
-  const renamed = RENAMED_HEADERS.flatMap((name) => {
-    const value = headers[renamedHeader(name)];
-    return value === undefined ? [] : [[name, value]];
-  });
-  return { ...kept, ...(Object.fromEntries(renamed) as Record<string, string>) };
 }
 
 /**

@@ -4,21 +4,19 @@
  */
 import type { Carrier, MediaRequest } from "../shared/carry";
 import type { PageResponseHead } from "../shared/messages";
-import type { Link } from "../page/link";
 import type { Natives } from "../page/natives";
 
-/** Answers `request`, carried as `wanted`. */
+/** Answers `request`, carried as `wanted`. null if the transport declines it. */
 export function respond(
   request: Request,
   wanted: MediaRequest,
-  link: Link,
   natives: Natives,
   carry: Carrier["carry"],
-): Promise<Response> {
+): Promise<Response | null> {
   return new Promise((resolve, reject) => {
     let answer: Answer | null = null;
     const carried = carry(wanted, {
-      native: () => resolve(fetchDirect(request, link, natives)),
+      native: () => resolve(null),
       head: (head) => {
         answer = new Answer(
           head,
@@ -43,13 +41,6 @@ export function respond(
     };
     request.signal.addEventListener("abort", onAbort, { once: true });
   });
-}
-
-async function fetchDirect(request: Request, link: Link, natives: Natives): Promise<Response> {
-  const response = await natives.fetch(request);
-  const bytes = Number(response.headers.get("content-length") ?? 0);
-  link.noteDirect(Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : 0);
-  return response;
 }
 
 /** A Response whose body grows by `push`. */

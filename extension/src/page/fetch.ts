@@ -6,7 +6,9 @@ import type { CacheMode } from "@tributary/contract";
 import type { MediaRequest } from "../shared/carry";
 import { carriedHeaders, isManifestUrl, mediaUrl } from "../shared/rules";
 import type { Link } from "./link";
-import { natives, wrapFunction } from "./natives";
+import { natives } from "./natives";
+import type { Permits } from "./permits";
+import { wrapFunction } from "./wrap";
 
 /** The modes of `fetch` that the proxies can follow. Only the browser itself can answer the others from its cache. */
 const CACHE_MODES: Partial<Record<RequestCache, CacheMode>> = {
@@ -22,17 +24,25 @@ interface Candidate extends MediaRequest {
 }
 
 /** `window.fetch` with the transport in front of it. */
-export function patchFetch(link: Link): typeof fetch {
+export function patchFetch(link: Link, permits: Permits): typeof fetch {
   return wrapFunction(window.fetch, (target, receiver, args) => {
     const candidate = link.isNative ? null : candidateOf(args, link);
     if (candidate === null) return Reflect.apply(target, receiver, args);
-    return carry(candidate, link);
+    const { request, ...wanted } = candidate;
+    const askNatively = (): Promise<Response> => askSite(request, wanted.url, link, permits);
+    const carrier = permits.allows(wanted.url) ? link.carrier : null;
+    if (carrier !== null) return carrier.respond(request, wanted).then((carried) => carried ?? askNatively());
+    link.prepare();
+    return askNatively();
   });
 }
 
-async function carry({ request, ...wanted }: Candidate, link: Link): Promise<Response> {
-  const carrier = await link.ready();
-  return carrier === null || request.signal.aborted ? natives.fetch(request) : carrier.respond(request, wanted);
+async function askSite(request: Request, url: string, link: Link, permits: Permits): Promise<Response> {
+  const response = await natives.fetch(request);
+  permits.note(url, natives.responseUrl(response));
+  const bytes = Number(response.headers.get("content-length") ?? 0);
+  link.noteDirect(Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : 0);
+  return response;
 }
 
 function candidateOf(args: unknown[], link: Link): Candidate | null {
@@ -40,8 +50,7 @@ function candidateOf(args: unknown[], link: Link): Candidate | null {
   const isRequest = input instanceof natives.Request;
   if (!isRequest && typeof input !== "string" && !(input instanceof URL)) return null;
   const address = isRequest ? input.url : String(input);
-  const url = mediaUrl(address, document.baseURI);
-  if (url === null) {
+  if (mediaUrl(address, document.baseURI) === null) {
     if (isManifestUrl(address, document.baseURI)) link.warm();
     return null;
   }
@@ -53,21 +62,37 @@ function candidateOf(args: unknown[], link: Link): Candidate | null {
   } catch {
     return null;
   }
-  const carried = carriedHeaders(request.headers, url.origin === location.origin);
+  const url = mediaUrl(natives.requestUrl(request));
+  const carried = carriedHeaders(request.headers, url?.origin === location.origin);
   const cache = CACHE_MODES[request.cache];
-  if (carried === undefined || cache === undefined || request.signal.aborted || !isPlain(request, url)) return null;
+  if (url === null || carried === undefined || cache === undefined) return null;
+  if (request.signal.aborted || !isPlain(request, init ?? {})) return null;
   url.hash = "";
   return { request, url: url.href, range: carried.range, cache: cache === "default" ? carried.cache : cache };
 }
 
-function isPlain(request: Request, url: URL): boolean {
-  const isReadable = request.mode === "cors" || (request.mode === "same-origin" && url.origin === location.origin);
+/** What the proxies can do as asked, or what makes no difference to them. */
+const CARRIED_OPTIONS = new Set(
+  "method headers body mode credentials cache redirect referrer referrerPolicy integrity keepalive signal window".split(
+    " ",
+  ),
+);
+
+function isPlain(request: Request, init: RequestInit): boolean {
+  for (const name in init) if (!CARRIED_OPTIONS.has(name) && !isDefault(name, init)) return false;
   return (
     request.method === "GET" &&
-    isReadable &&
+    request.mode === "cors" &&
     request.credentials !== "include" &&
     request.redirect === "follow" &&
+    request.referrer === "about:client" &&
+    (request.referrerPolicy === "" || request.referrerPolicy === "no-referrer") &&
     request.integrity === "" &&
     !request.keepalive
   );
+}
+
+function isDefault(name: string, init: object): boolean {
+  const value: unknown = init[name as keyof typeof init];
+  return value === undefined || (name === "priority" && value === "auto");
 }

@@ -14,17 +14,20 @@ import { useRules, type RuleSet } from "../shared/rules";
 import { patchFetch } from "./fetch";
 import { Link, type MakeCarrier } from "./link";
 import { natives } from "./natives";
+import { Permits } from "./permits";
 import { watchPlainVideos } from "./plain";
 import { patchXhr } from "./xhr";
 
 const EXTENSION_ORIGIN = /^(?:chrome|moz)-extension:\/\//;
 
+const permits = new Permits(() => document.querySelectorAll("meta[http-equiv]").length);
 const link = new Link({
+  mayFetch: (url) => permits.allows(url),
+  targets: () => permits.targets,
   summon: () => document.dispatchEvent(new CustomEvent(NEED_EVENT)),
   connected: () => document.dispatchEvent(new CustomEvent(CONNECTED_EVENT)),
   nowMs: () => performance.now(),
   setTimeout: (callback, ms) => natives.setTimeout(callback, ms),
-  clearTimeout: (timer) => natives.clearTimeout(timer as number | undefined),
 });
 
 window.addEventListener(
@@ -62,8 +65,8 @@ function prepareForVideo(): void {
 
 // A page with an opaque origin gets no port, so nothing is patched there.
 if (window.origin !== "null") {
-  window.fetch = patchFetch(link);
-  patchXhr(link);
-  watchPlainVideos(link);
+  window.fetch = patchFetch(link, permits);
+  patchXhr(link, permits);
+  watchPlainVideos(link, permits);
   prepareForVideo();
 }

@@ -1,6 +1,6 @@
 import type { Carrier } from "../shared/carry";
 import type { PortLike, ToPage, ToTransport } from "../shared/messages";
-import { Link, PORT_READY_MS, type LinkListener } from "./link";
+import { Link, type LinkListener } from "./link";
 
 /** A clock whose timers run when a test advances it. */
 class Clock {
@@ -46,6 +46,7 @@ class Port implements PortLike<ToTransport> {
 }
 
 const CARRIER = {} as Carrier;
+const FORBIDDEN = "http://forbidden.example/1.mp4";
 
 function make() {
   const clock = new Clock();
@@ -55,7 +56,8 @@ function make() {
     connected: () => void calls.connected++,
     nowMs: () => clock.nowMs,
     setTimeout: clock.set,
-    clearTimeout: clock.clear,
+    mayFetch: (url) => url !== FORBIDDEN,
+    targets: () => ["https://cdn.example"],
   });
   return { clock, calls, link };
 }
@@ -63,11 +65,11 @@ function make() {
 async function makeReady() {
   const made = make();
   made.link.equip(CARRIER);
-  const ready = made.link.ready();
+  expect(made.link.carrier).toBeNull();
   const port = new Port();
   made.link.attach(port);
   port.receive({ type: "hello" });
-  expect(await ready).toBe(CARRIER);
+  expect(made.link.carrier).toBe(CARRIER);
   return { ...made, port };
 }
 
@@ -76,38 +78,35 @@ function listener(): LinkListener & { heard: string[] } {
   return { heard, message: ({ type }) => heard.push(type), lost: () => heard.push("lost"), tick: () => undefined };
 }
 
-describe("link: waits for the port once", () => {
+describe("link: asks for a port once", () => {
   test("is ready after a hello on the port", async () => {
     const { link, calls } = await makeReady();
     expect([link.state, calls.summon, calls.connected]).toEqual(["ready", 1, 1]);
-    expect(await link.ready()).toBe(CARRIER);
+    expect(link.carrier).toBe(CARRIER);
   });
 
-  test("keeps requests native if the port is late, until the port arrives", async () => {
-    const { link, clock, calls } = make();
+  test("keeps requests native until the port works", () => {
+    const { link, calls } = make();
     link.equip(CARRIER);
-    const ready = link.ready();
-    clock.advance(PORT_READY_MS);
-    expect(await ready).toBeNull();
-    expect([link.state, link.isNative, await link.ready(), calls.summon]).toEqual(["late", true, null, 1]);
+    expect([link.carrier, link.carrier, calls.summon]).toEqual([null, null, 1]);
     const port = new Port();
     link.attach(port);
-    expect(await link.ready()).toBeNull();
+    expect(link.carrier).toBeNull();
     port.receive({ type: "hello" });
-    expect([link.state, await link.ready()]).toEqual(["ready", CARRIER]);
+    expect([link.state, link.carrier]).toEqual(["ready", CARRIER]);
   });
 
   test("needs both the port and the carrying script, in any order", async () => {
     for (const isScriptFirst of [true, false]) {
       const { link, calls } = make();
-      const ready = link.ready();
+      link.prepare();
       const port = new Port();
       if (isScriptFirst) link.equip(CARRIER);
       link.attach(port);
       port.receive({ type: "hello" });
       expect([link.state, calls.connected]).toEqual([isScriptFirst ? "ready" : "connecting", 1]);
       link.equip(CARRIER);
-      expect(await ready).toBe(CARRIER);
+      expect(link.carrier).toBe(CARRIER);
     }
   });
 
@@ -115,17 +114,16 @@ describe("link: waits for the port once", () => {
     const { link, clock } = await makeReady();
     link.call({ url: "http://a.example/1.mp4", range: null, patienceMs: 4000 }, listener());
     clock.advance(3000);
-    const ready = link.ready();
+    link.prepare();
     const port = new Port();
     link.attach(port);
     port.receive({ type: "hello" });
-    expect(await ready).toBe(CARRIER);
+    expect(link.carrier).toBe(CARRIER);
   });
 
   test("closes a late port after it was turned off", () => {
-    const { link, clock } = make();
-    void link.ready();
-    clock.advance(PORT_READY_MS);
+    const { link } = make();
+    link.prepare();
     link.switch(false);
     const port = new Port();
     link.attach(port);
@@ -147,16 +145,6 @@ describe("link: waits for the port once", () => {
     expect(late.sent).toEqual([{ type: "warm" }]);
   });
 
-  test("sets the deadline at the first request, not at warm", () => {
-    const { link, clock } = make();
-    link.warm();
-    clock.advance(10_000);
-    expect(link.state).toBe("connecting");
-    void link.ready();
-    clock.advance(PORT_READY_MS);
-    expect(link.state).toBe("late");
-  });
-
   test("closes a second port at once", async () => {
     const { link, port } = await makeReady();
     const second = new Port();
@@ -174,6 +162,14 @@ describe("link: waits for the port once", () => {
 });
 
 describe("link: calls and their end", () => {
+  test("what the document may not fetch is native, and the transport hears nothing of it", async () => {
+    const { link, port } = await makeReady();
+    const one = listener();
+    link.call({ url: FORBIDDEN, range: null, patienceMs: 4000 }, one);
+    await Promise.resolve();
+    expect([one.heard, port.sent]).toEqual([["native"], []]);
+  });
+
   test("a message reaches only the call with its id", async () => {
     const { link, port } = await makeReady();
     const [one, two] = [listener(), listener()];
@@ -222,11 +218,11 @@ describe("link: calls and their end", () => {
     const { link, clock } = make();
     link.equip(CARRIER);
     for (let loss = 1; loss <= 3; loss++) {
-      const ready = link.ready();
+      link.prepare();
       const port = new Port();
       link.attach(port);
       port.receive({ type: "hello" });
-      expect(await ready).toBe(CARRIER);
+      expect(link.carrier).toBe(CARRIER);
       link.call({ url: "http://a.example/1.mp4", range: null, patienceMs: 4000 }, listener());
       clock.advance(3000);
     }

@@ -1,5 +1,5 @@
 /**
- * Link: the page's connection to the transport. It waits once per page for a port, carries requests over it, and
+ * Link: the page's connection to the transport. It asks once per page for a port, carries requests over it, and
  * notices a transport that has vanished, because a closed offscreen document does not say so. No timer runs without a
  * request. Clock, timers and the call for a port are handed in.
  */
@@ -7,19 +7,13 @@ import type { Carrier } from "../shared/carry";
 import type { PortLike, ToPage, ToTransport } from "../shared/messages";
 import type { Natives } from "./natives";
 
-/**
- * The longest that requests wait for the port, once per page. A port takes 0.1-0.35 s on an idle machine, and an
- * earlier `<video>` or manifest has often asked for it already. A later port serves the requests that follow it.
- */
-export const PORT_READY_MS = 1500;
 const TICK_MS = 500;
 /** After this many unanswered pings the transport counts as lost. */
 const MISSED_PINGS_MAX = 4;
 /** After this many lost transports the page stays native. */
 const LOSSES_MAX = 3;
 
-/** In state `late`, requests are native until the port arrives. */
-export type LinkState = "idle" | "connecting" | "late" | "ready" | "native" | "off";
+export type LinkState = "idle" | "connecting" | "ready" | "native" | "off";
 
 /** What a carried request hears. */
 export interface LinkListener {
@@ -42,9 +36,11 @@ export interface LinkEnvironment {
   summon(): void;
   /** Tells the content script that the port works, so that it can remove the frame. */
   connected(): void;
+  /** Whether this document may fetch `url`, and from which origins an answer may come after redirects (permits.ts). */
+  mayFetch(url: string): boolean;
+  targets(): string[];
   nowMs(): number;
   setTimeout(callback: () => void, ms: number): unknown;
-  clearTimeout(timer: unknown): void;
 }
 
 /** What the carrying script gives the page. `natives` are the browser's own functions. */
@@ -61,9 +57,7 @@ export class Link {
   #isWarmWanted = false;
   #losses = 0;
   #missedPings = 0;
-  #deadline: unknown;
   #ticker: unknown;
-  readonly #waiting: ((carrier: Carrier | null) => void)[] = [];
   readonly #calls = new Map<number, LinkListener>();
 
   constructor(readonly env: LinkEnvironment) {}
@@ -72,13 +66,15 @@ export class Link {
     return this.#state;
   }
 
-  /** True if requests stay native without waiting. */
+  /** True if the page gets no port soon. */
   get isNative(): boolean {
-    return this.#state === "late" || this.#state === "native" || this.#state === "off";
+    return this.#state === "native" || this.#state === "off";
   }
 
-  get #isAwaited(): boolean {
-    return this.#state === "connecting" || this.#state === "late";
+  /** The carrier, or null while requests are native. The first need asks for a port. */
+  get carrier(): Carrier | null {
+    this.prepare();
+    return this.#state === "ready" ? this.#carrier : null;
   }
 
   /** Asks for a port, because the page may need it. */
@@ -95,14 +91,6 @@ export class Link {
     else this.#isWarmWanted = true;
   }
 
-  /** Resolves with the carrier once the port works, or with null if requests stay native. */
-  ready(): Promise<Carrier | null> {
-    this.prepare();
-    if (this.#state === "ready" || this.isNative) return Promise.resolve(this.isNative ? null : this.#carrier);
-    this.#deadline ??= this.env.setTimeout(() => this.#decide("late"), PORT_READY_MS);
-    return new Promise((resolve) => this.#waiting.push(resolve));
-  }
-
   /** Takes the carrying script's service; it stays for the life of the page. */
   equip(carrier: Carrier): void {
     this.#carrier ??= carrier;
@@ -111,22 +99,33 @@ export class Link {
 
   /** Takes a port from the extension's frame. The port counts once the transport says hello on it. */
   attach(port: PortLike<ToTransport>): void {
-    if (!this.#isAwaited || this.#port !== null) return port.close();
+    if (this.#state !== "connecting" || this.#port !== null) return port.close();
     this.#port = port;
     port.onmessage = (event: MessageEvent) => this.#handle(event.data as ToPage);
   }
 
   /** The viewer turned the extension off (`on` is false) or on again. */
   switch(on: boolean): void {
-    if (!on) this.#decide("off");
-    else if (this.#state === "off") this.#state = "idle";
+    if (on) {
+      if (this.#state === "off") this.#state = "idle";
+      return;
+    }
+    this.#state = "off";
+    this.#drop();
   }
 
-  /** Starts a carried request. The state must be `ready`. */
-  call(request: Omit<Extract<ToTransport, { type: "get" }>, "type" | "id">, listener: LinkListener): LinkCall {
+  /** Starts a carried request, or answers `native` if the document may not fetch that. The state must be `ready`. */
+  call(
+    request: Omit<Extract<ToTransport, { type: "get" }>, "type" | "id" | "targets">,
+    listener: LinkListener,
+  ): LinkCall {
     const id = this.#nextId++;
+    if (!this.env.mayFetch(request.url)) {
+      queueMicrotask(() => listener.message({ type: "native", id }));
+      return { credit: () => undefined, abort: () => undefined };
+    }
     this.#calls.set(id, listener);
-    this.#post({ type: "get", id, ...request });
+    this.#post({ type: "get", id, ...request, targets: this.env.targets() });
     this.#startTicking();
     return {
       credit: (bytes) => {
@@ -149,15 +148,7 @@ export class Link {
   }
 
   #decideIfWhole(): void {
-    if (this.#isAwaited && this.#isGreeted && this.#carrier !== null) this.#decide("ready");
-  }
-
-  #decide(state: "ready" | "late" | "off"): void {
-    this.#state = state;
-    this.env.clearTimeout(this.#deadline);
-    this.#deadline = undefined;
-    if (state === "off") this.#drop();
-    for (const resolve of this.#waiting.splice(0)) resolve(state === "ready" ? this.#carrier : null);
+    if (this.#state === "connecting" && this.#isGreeted && this.#carrier !== null) this.#state = "ready";
   }
 
   #handle(message: ToPage): void {

@@ -7,10 +7,11 @@ import type { PlainTaker } from "../shared/plain";
 import { mediaUrl } from "../shared/rules";
 import type { Link } from "./link";
 import { natives } from "./natives";
+import type { Permits } from "./permits";
 
 const FILE = /\.(?:mp4|m4v|mov)$/i;
 
-export function watchPlainVideos(link: Link): void {
+export function watchPlainVideos(link: Link, permits: Permits): void {
   let take: PlainTaker | undefined;
   const waiting = new Set<HTMLVideoElement>();
 
@@ -19,6 +20,14 @@ export function watchPlainVideos(link: Link): void {
     for (const video of waiting) take(video, link, natives);
     waiting.clear();
   });
+
+  async function prepare(video: HTMLVideoElement): Promise<void> {
+    const url = video.currentSrc;
+    if (!(await isPermitted(url, permits)) || video.currentSrc !== url) return;
+    if (take !== undefined) return take(video, link, natives);
+    waiting.add(video);
+    document.dispatchEvent(new CustomEvent(PLAIN_NEED_EVENT));
+  }
 
   document.addEventListener(
     "loadstart",
@@ -31,10 +40,21 @@ export function watchPlainVideos(link: Link): void {
         return;
       // With `none` the browser loads nothing before the video plays.
       if (target.preload !== "none") link.warm();
-      if (take !== undefined) return take(target, link, natives);
-      waiting.add(target);
-      document.dispatchEvent(new CustomEvent(PLAIN_NEED_EVENT));
+      void prepare(target);
     },
     true,
   );
+}
+
+/** Whether the page may read `url`. If no request of the page has told that yet, the browser asks for one byte. */
+async function isPermitted(url: string, permits: Permits): Promise<boolean> {
+  if (permits.allows(url)) return true;
+  try {
+    const response = await natives.fetch(url, { headers: { Range: "bytes=0-0" } });
+    permits.note(url, natives.responseUrl(response));
+    await response.body?.cancel();
+  } catch {
+    // The browser says why.
+  }
+  return permits.allows(url);
 }

@@ -2,34 +2,35 @@
  * Xhr: XMLHttpRequest with the transport in front of it for media requests. The native prototype is patched in place,
  * so objects, `instanceof` and subclasses stay the browser's own. For an object with a carried request an Emulation
  * answers, and events are dispatched on the object itself.
- * Sync requests, other methods, bodies, credentials, unusual headers and documents stay native.
+ * Sync requests, other methods, bodies, credentials, unusual headers, text and documents stay native.
  */
-import type { MediaRequest } from "../shared/carry";
+import type { MediaRequest, XhrEmulation } from "../shared/carry";
 import { carriedHeaders, isManifestUrl, mediaUrl } from "../shared/rules";
-import { Emulation } from "./emulation";
 import type { Link } from "./link";
-import { wrapFunction } from "./natives";
+import { natives } from "./natives";
+import type { Permits } from "./permits";
+import { wrapFunction } from "./wrap";
 
 /** What the page told an object in `open` and after it. */
 interface Opened {
+  /** As the page wrote it. */
+  address: string;
   url: URL | null;
   headers: [string, string][];
-  overridesMime: boolean;
+  mime?: string;
 }
 
 interface ObjectState {
   opened: Opened | null;
-  emulation: Emulation | null;
+  emulation: XhrEmulation | null;
 }
 
 type Xhr = XMLHttpRequest;
-const CARRIED_TYPES = new Set<XMLHttpRequestResponseType>(["", "text", "arraybuffer", "blob", "json"]);
-
-export function patchXhr(link: Link): void {
+export function patchXhr(link: Link, permits: Permits): void {
   const states = new WeakMap<Xhr, ObjectState>();
   const prototype = XMLHttpRequest.prototype;
   const stateOf = (xhr: unknown): ObjectState | undefined => states.get(xhr as Xhr);
-  const emulationOf = (xhr: unknown): Emulation | null => stateOf(xhr)?.emulation ?? null;
+  const emulationOf = (xhr: unknown): XhrEmulation | null => stateOf(xhr)?.emulation ?? null;
 
   patchMethod(prototype, "open", (target, xhr, args) => {
     const before = emulationOf(xhr);
@@ -55,19 +56,38 @@ export function patchXhr(link: Link): void {
   patchMethod(prototype, "overrideMimeType", (target, xhr, args) => {
     emulationOf(xhr)?.assertNotLoading("overrideMimeType");
     Reflect.apply(target, xhr, args);
-    const opened = stateOf(xhr)?.opened;
-    if (opened !== null && opened !== undefined) opened.overridesMime = true;
+    const state = stateOf(xhr);
+    if (!state?.opened) return;
+    const mime = (state.opened.mime = String(args[0]));
+    state.emulation?.changeForm(isNativeForm(xhr, state.opened), (native) =>
+      natives.callXhr("overrideMimeType", native, mime),
+    );
   });
 
   patchMethod(prototype, "send", (target, xhr, args) => {
     const state = stateOf(xhr);
     state?.emulation?.assertUnsent("send");
-    const request = state?.opened && !link.isNative ? carriedRequest(xhr, state.opened, args[0]) : null;
-    if (state === undefined || request === null) return Reflect.apply(target, xhr, args);
-    state.emulation = new Emulation(xhr, link, request);
+    const opened = state?.opened;
+    const request = opened && !link.isNative ? carriedRequest(xhr, opened, args[0]) : null;
+    if (!state || !opened || request === null) return Reflect.apply(target, xhr, args);
+    const noteAnswer = (of: Xhr): void =>
+      natives.listen(of, "load", ({ loaded }) => {
+        permits.note(request.url, natives.getXhr("responseURL", of) as string);
+        link.noteDirect(loaded);
+      });
+    const carrier = permits.allows(request.url) ? link.carrier : null;
+    if (carrier === null) {
+      link.prepare();
+      noteAnswer(xhr);
+      return Reflect.apply(target, xhr, args);
+    }
+    const sendNatively = (copy: Xhr): void => {
+      noteAnswer(copy);
+      natives.callXhr("send", copy);
+    };
+    state.emulation = carrier.emulate({ xhr, nativeCopy: () => copyOf(xhr, opened), sendNatively }, request);
     state.emulation.send();
   });
-
   patchMethod(prototype, "abort", (target, xhr, args) => {
     const emulation = emulationOf(xhr);
     if (emulation === null) return Reflect.apply(target, xhr, args);
@@ -76,42 +96,49 @@ export function patchXhr(link: Link): void {
 
   patchMethod(prototype, "getResponseHeader", (target, xhr, args) => {
     const emulation = emulationOf(xhr);
-    return emulation === null || args.length === 0
-      ? Reflect.apply(target, xhr, args)
+    return emulation === null || emulation.native !== null || args.length === 0
+      ? Reflect.apply(target, emulation?.native ?? xhr, args)
       : emulation.header(String(args[0]));
   });
-  patchMethod(
-    prototype,
-    "getAllResponseHeaders",
-    (target, xhr, args) => emulationOf(xhr)?.allHeaders() ?? Reflect.apply(target, xhr, args),
-  );
+  patchMethod(prototype, "getAllResponseHeaders", (target, xhr, args) => {
+    const emulation = emulationOf(xhr);
+    return emulation === null || emulation.native !== null
+      ? Reflect.apply(target, emulation?.native ?? xhr, args)
+      : emulation.allHeaders();
+  });
 
   patchGetters(prototype, emulationOf);
-  patchSetters(prototype, emulationOf);
+  patchSetters(prototype, stateOf);
 }
 
-function patchGetters(prototype: Xhr, emulationOf: (xhr: unknown) => Emulation | null): void {
+function patchGetters(prototype: Xhr, emulationOf: (xhr: unknown) => XhrEmulation | null): void {
   for (const name of ["readyState", "status", "statusText", "responseURL", "response"] as const) {
     patchAccessor(prototype, name, {
       get: (native, xhr) => {
         const emulation = emulationOf(xhr);
-        return emulation === null ? native() : emulation[name];
+        if (emulation === null) return native();
+        return emulation.native === null ? emulation[name] : natives.getXhr(name, emulation.native);
       },
     });
   }
-  patchAccessor(prototype, "responseText", {
-    get: (native, xhr) => {
-      const nativeText = native();
-      return emulationOf(xhr)?.responseText ?? nativeText;
-    },
-  });
+  for (const name of ["responseText", "responseXML"]) {
+    patchAccessor(prototype, name, {
+      get: (native, xhr) => {
+        const answering = emulationOf(xhr)?.native;
+        return answering ? natives.getXhr(name, answering) : native();
+      },
+    });
+  }
 }
 
-function patchSetters(prototype: Xhr, emulationOf: (xhr: unknown) => Emulation | null): void {
+function patchSetters(prototype: Xhr, stateOf: (xhr: unknown) => ObjectState | undefined): void {
+  const emulationOf = (xhr: unknown): XhrEmulation | null => stateOf(xhr)?.emulation ?? null;
   patchAccessor(prototype, "responseType", {
     set: (native, xhr) => {
-      emulationOf(xhr)?.assertNotLoading("responseType");
+      const { opened, emulation } = stateOf(xhr) ?? {};
+      emulation?.assertNotLoading("responseType");
       native();
+      if (opened) emulation?.changeForm(isNativeForm(xhr, opened), (inner) => copyType(xhr, inner));
     },
   });
   patchAccessor(prototype, "withCredentials", {
@@ -135,13 +162,33 @@ function openedBy(args: unknown[]): Opened {
     (args.length < 3 || Boolean(isAsync)) &&
     (user ?? null) === null &&
     (password ?? null) === null;
-  return { url: isPlain ? mediaUrl(String(url), document.baseURI) : null, headers: [], overridesMime: false };
+  const address = String(url);
+  // In a document in another charset, an XMLHttpRequest writes a query's other letters in that charset (URL standard).
+  const isPortable = document.characterSet === "UTF-8" || !/[^\0-\x7f]/.test(address);
+  return { address, url: isPlain && isPortable ? mediaUrl(address, document.baseURI) : null, headers: [] };
+}
+
+/** Whether only the browser can give the answer in the form that the page wants. */
+function isNativeForm({ responseType }: Xhr, { mime }: Opened): boolean {
+  return (responseType !== "arraybuffer" && responseType !== "blob") || (responseType === "blob" && mime !== undefined);
+}
+
+/** A native object that asks what `xhr` asks. Its timeout is the emulation's affair. */
+function copyOf(xhr: Xhr, { address, headers, mime }: Opened): Xhr {
+  const copy = new natives.XMLHttpRequest();
+  natives.callXhr("open", copy, "GET", address, true);
+  for (const header of headers) natives.callXhr("setRequestHeader", copy, ...header);
+  if (mime !== undefined) natives.callXhr("overrideMimeType", copy, mime);
+  copyType(xhr, copy);
+  return copy;
+}
+
+function copyType(xhr: Xhr, copy: Xhr): void {
+  natives.setXhr("responseType", copy, xhr.responseType);
 }
 
 function carriedRequest(xhr: Xhr, opened: Opened, body: unknown): MediaRequest | null {
-  if (opened.url === null || (body ?? null) !== null || xhr.withCredentials || !CARRIED_TYPES.has(xhr.responseType))
-    return null;
-  if (opened.overridesMime && xhr.responseType !== "arraybuffer") return null;
+  if (opened.url === null || (body ?? null) !== null || xhr.withCredentials || isNativeForm(xhr, opened)) return null;
   const names = opened.headers.map(([name]) => name.toLowerCase());
   const carried = carriedHeaders(opened.headers, opened.url.origin === location.origin);
   if (carried === undefined || new Set(names).size !== names.length) return null;

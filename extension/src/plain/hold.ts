@@ -4,7 +4,8 @@
  * `load` finds the file as the page left it. A video that the page started before this script loaded is left alone.
  */
 import type { Link } from "../page/link";
-import { wrapFunction, type Natives } from "../page/natives";
+import type { Natives } from "../page/natives";
+import { wrapFunction } from "../page/wrap";
 
 /** Without data after this time the browser gets its file back. */
 const HOLD_MS = 4000;

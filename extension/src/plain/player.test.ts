@@ -52,7 +52,7 @@ test("player: appends the file in pieces until the page takes the video, and lea
       url: "https://media.example/a.mp4",
       source,
       natives,
-      link: { ready: () => Promise.resolve(null), noteDirect: () => undefined },
+      link: { carrier: null, noteDirect: () => undefined },
       settle: () => seen.settled++,
       restore: resolve,
       isHeld: () => buffer.appended < 5,

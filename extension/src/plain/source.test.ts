@@ -25,7 +25,7 @@ async function read(
     events = given;
     return { credit: () => void seen.credits++, abort: () => void seen.aborts++ };
   };
-  const link = { ready: () => Promise.resolve({ carry }) } as unknown as Link;
+  const link = { carrier: { carry } } as unknown as Link;
   const { bytes } = new Source(HEAD.url, link, {} as Natives).read(range);
   bytes.catch(() => undefined);
   await new Promise((resolve) => setTimeout(resolve, 5));

@@ -37,7 +37,7 @@ export class Source {
   }
 
   async #read(range: ByteRange, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
-    const carrier = await this.link.ready();
+    const carrier = this.link.carrier;
     const answer = carrier === null ? undefined : await this.#carried(carrier, range, signal);
     return answer ?? (await this.#native(range, signal));
   }

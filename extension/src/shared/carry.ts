@@ -34,9 +34,42 @@ export interface RequestHandle {
   abort(): void;
 }
 
+/** An XMLHttpRequest of the page that the transport may answer. */
+export interface PageXhr {
+  xhr: XMLHttpRequest;
+  /** A native object that asks what `xhr` asks. */
+  nativeCopy(): XMLHttpRequest;
+  sendNatively(copy: XMLHttpRequest): void;
+}
+
+/** What answers in place of a native XMLHttpRequest, by the names of its own properties. */
+export interface XhrEmulation {
+  readonly readyState: number;
+  readonly status: number;
+  readonly statusText: string;
+  readonly responseURL: string;
+  readonly response: unknown;
+  /** The native object that answers in place of the transport, once it has come as far as the transport had. */
+  readonly native: XMLHttpRequest | null;
+  header(name: string): string | null;
+  allHeaders(): string;
+  /** Throw an `InvalidStateError` in the name of the method or property `what`. */
+  assertUnsent(what: string): void;
+  assertNotLoading(what: string): void;
+  send(): void;
+  abort(): void;
+  /** Ends without another event, because the page opens the object again. */
+  forget(): void;
+  /** `timeout` counts from `send`, even if it is set later. 0 means no timeout. */
+  setTimer(): void;
+  /** `change` says what form the page wants; the transport cannot give it if `isNative` is true. */
+  changeForm(isNative: boolean, change: (native: XMLHttpRequest) => void): void;
+}
+
 /** The carrying script's service to the page script. */
 export interface Carrier {
   carry(request: MediaRequest, events: CarriedRequestEvents): RequestHandle;
-  /** Answers the page's `fetch` of `request`, carried as `wanted`. */
-  respond(request: Request, wanted: MediaRequest): Promise<Response>;
+  /** Answers the page's `fetch` of `request`, carried as `wanted`. null if the page must ask for itself. */
+  respond(request: Request, wanted: MediaRequest): Promise<Response | null>;
+  emulate(page: PageXhr, wanted: MediaRequest): XhrEmulation;
 }

@@ -36,6 +36,140 @@ describe("cors: what a page may read", () => {
     expect(exposeTo("null", media, { "access-control-allow-origin": "null" })).toBeUndefined();
   });
 
+  test.each<[string, [string, string | null][], "basic" | "cors" | undefined]>([
+    ["own", [["P", null]], "basic"],
+    [
+      "own, own",
+      [
+        ["P", null],
+        ["P", null],
+      ],
+      "basic",
+    ],
+    [
+      "own to another that shares with the page",
+      [
+        ["P", null],
+        ["A", "P"],
+      ],
+      "cors",
+    ],
+    [
+      "own to another that shares with all",
+      [
+        ["P", null],
+        ["A", "*"],
+      ],
+      "cors",
+    ],
+    [
+      "own to another that does not share",
+      [
+        ["P", null],
+        ["A", null],
+      ],
+      undefined,
+    ],
+    [
+      "within another",
+      [
+        ["A", "P"],
+        ["A", "P"],
+      ],
+      "cors",
+    ],
+    [
+      "within another, where the first does not share",
+      [
+        ["A", null],
+        ["A", "*"],
+      ],
+      undefined,
+    ],
+    [
+      "another to a third, all shared",
+      [
+        ["A", "*"],
+        ["B", "*"],
+      ],
+      "cors",
+    ],
+    [
+      "another to a third that shares with the page only",
+      [
+        ["A", "*"],
+        ["B", "P"],
+      ],
+      undefined,
+    ],
+    [
+      "another to a third that shares with null",
+      [
+        ["A", "*"],
+        ["B", "null"],
+      ],
+      "cors",
+    ],
+    [
+      "another back to the own one, which shares with nobody",
+      [
+        ["A", "*"],
+        ["P", null],
+      ],
+      undefined,
+    ],
+    [
+      "another back to the own one, which shares with the page",
+      [
+        ["A", "*"],
+        ["P", "P"],
+      ],
+      undefined,
+    ],
+    [
+      "another back to the own one, which shares with all",
+      [
+        ["A", "*"],
+        ["P", "*"],
+      ],
+      "cors",
+    ],
+    [
+      "own, another, and within it",
+      [
+        ["P", null],
+        ["A", "P"],
+        ["A", "P"],
+      ],
+      "cors",
+    ],
+    [
+      "own, another, a third",
+      [
+        ["P", null],
+        ["A", "P"],
+        ["B", "P"],
+      ],
+      undefined,
+    ],
+  ])("redirects: %s", (_name, route, type) => {
+    const name = (short: string | null): string | null =>
+      short?.replace(/^[PAB]$/, (letter) => `https://${letter.toLowerCase()}.example`) ?? null;
+    const hops = route.map(([origin, allowed]) => ({
+      origin: name(origin)!,
+      allowedOrigin: name(allowed),
+      setsCookie: false,
+    }));
+    const end = hops.pop()!;
+    const seen = exposeTo(
+      "https://p.example",
+      new URL(end.origin),
+      end.allowedOrigin === null ? {} : { "access-control-allow-origin": end.allowedOrigin },
+      hops,
+    );
+    expect(seen?.type).toBe(type);
+  });
+
   test("exposed headers are added by name or by *", () => {
     const base = { ...headers, "access-control-allow-origin": "*" };
     const named = exposeTo("https://page.example", media, { ...base, "access-control-expose-headers": "ETag, X" });

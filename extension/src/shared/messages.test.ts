@@ -2,10 +2,18 @@ import { parseToTransport } from "./messages";
 
 describe("messages: parsing what a hostile page may send", () => {
   test.each([
-    { type: "get", id: 1, url: "https://a.example/a.mp4", range: null, patienceMs: 3000 },
-    { type: "get", id: 1, url: "https://a.example/a.mp4", range: null, patienceMs: 3000, player: "hls.js" },
-    { type: "get", id: 1, url: "https://a.example/a.mp4", range: { start: 0, end: 0 }, patienceMs: 0 },
-    { type: "get", id: 1, url: "https://a.example/a.mp4", range: null, cache: "no-store", patienceMs: 1 },
+    { type: "get", id: 1, url: "https://a.example/a.mp4", range: null, patienceMs: 3000, targets: [] },
+    {
+      type: "get",
+      id: 1,
+      url: "https://a.example/a.mp4",
+      range: null,
+      patienceMs: 3000,
+      player: "hls.js",
+      targets: ["https://b.example"],
+    },
+    { type: "get", id: 1, url: "https://a.example/a.mp4", range: { start: 0, end: 0 }, patienceMs: 0, targets: [] },
+    { type: "get", id: 1, url: "https://a.example/a.mp4", range: null, cache: "no-store", patienceMs: 1, targets: [] },
     { type: "credit", id: 1, bytes: 10 },
     { type: "abort", id: 0 },
     { type: "ping", token: 3 },
@@ -41,6 +49,8 @@ describe("messages: parsing what a hostile page may send", () => {
     { type: "credit", id: 1, bytes: NaN },
     { type: "get", id: 1, url: "x", range: null },
     { type: "get", id: 1, url: "x", range: null, patienceMs: -1 },
+    { type: "get", id: 1, url: "x", range: null, patienceMs: 1, targets: [5] },
+    { type: "get", id: 1, url: "x", range: null, patienceMs: 1, targets: Array(33).fill("https://a.example") },
     { type: "abort", id: "1" },
     { type: "ping", token: {} },
     { type: "direct", bytes: 1e300 },

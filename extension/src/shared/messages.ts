@@ -39,6 +39,8 @@ export type ToTransport =
       cache?: CacheMode;
       patienceMs: number;
       player?: Player;
+      /** The origins, besides that of `url`, from which the answer may come after redirects. */
+      targets: string[];
     }
   /** The page took `bytes` of the body, so the transport may send as many more. */
   | { type: "credit"; id: number; bytes: number }
@@ -67,6 +69,8 @@ export type ToPage =
 /** The most body bytes that may be sent before the page takes them. */
 export const CREDIT_BYTES = 4 * 1024 * 1024;
 export const PIECE_BYTES_MAX = 64 * 1024;
+/** A page remembers this many origins that redirects led to. */
+export const TARGETS_MAX = 32;
 
 export type InvalidMessage = { type: "invalid"; what: string };
 
@@ -101,11 +105,13 @@ function parseGet({
   cache,
   patienceMs,
   player,
+  targets,
 }: Record<string, unknown>): ToTransport | InvalidMessage {
   if (!isCount(id)) return invalid("id");
   if (typeof url !== "string") return invalid("url");
   if (!isCount(patienceMs)) return invalid("patienceMs");
   if (cache !== undefined && !CACHE_MODES.includes(cache as CacheMode)) return invalid("cache");
+  if (!isTextList(targets)) return invalid("targets");
   const parsed = range === null ? null : parseByteRange(range);
   if (parsed === undefined) return invalid("range");
   const known = Object.values(PLAYERS).find((each) => each === player);
@@ -117,12 +123,17 @@ function parseGet({
     ...(cache === undefined ? {} : { cache: cache as CacheMode }),
     patienceMs,
     ...(known === undefined ? {} : { player: known }),
+    targets,
   };
 }
 
 function parseByteRange(range: unknown): ByteRange | undefined {
   const { start, end } = (range ?? {}) as Record<string, unknown>;
   return isCount(start) && isCount(end) && end >= start ? { start, end } : undefined;
+}
+
+function isTextList(value: unknown): value is string[] {
+  return Array.isArray(value) && value.length <= TARGETS_MAX && value.every((each) => typeof each === "string");
 }
 
 function isCount(value: unknown): value is number {

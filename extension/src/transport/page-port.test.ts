@@ -1,3 +1,4 @@
+import { formatHops } from "@tributary/contract";
 import type { ToPage } from "../shared/messages";
 import { CREDIT_BYTES, type PortLike } from "../shared/messages";
 import { BUILT_IN, type Settings } from "../shared/settings";
@@ -98,6 +99,7 @@ const get = (id = 1, url = "https://media.example/a.mp4", range: unknown = null)
   url,
   range,
   patienceMs: 4000,
+  targets: ["https://cdn.example", "https://other.example", PAGE],
 });
 
 describe("page port: a request that may be carried", () => {
@@ -214,8 +216,10 @@ describe("page port: a request that may not be carried", () => {
     expect(port.types()).toEqual(["native"]);
   });
 
+  const HOPS = formatHops([{ origin: "https://media.example", allowedOrigin: "*", setsCookie: false }]);
+
   test("a redirected answer names its final address", async () => {
-    const { port } = make({ headers: { ...OPEN, location: "https://cdn.example/b.mp4" } });
+    const { port } = make({ headers: { ...OPEN, location: "https://cdn.example/b.mp4", hops: HOPS } });
     port.send(get());
     await settle();
     expect(port.heard[1]).toMatchObject({
@@ -224,6 +228,27 @@ describe("page port: a request that may not be carried", () => {
       url: "https://cdn.example/b.mp4",
       redirected: true,
     });
+  });
+
+  test.each([
+    ["an end that the page's browser has not reached", { location: "https://evil.example/b.mp4", hops: HOPS }],
+    ["an end without its address", { hops: HOPS }],
+    ["an end without its hops", { location: "https://cdn.example/b.mp4" }],
+    ["hops from elsewhere", { location: "https://cdn.example/b.mp4", hops: HOPS.replace("media", "other") }],
+    ["hops that do not parse", { location: "https://cdn.example/b.mp4", hops: "[1]" }],
+    ["a hop that does not share", { location: "https://cdn.example/b.mp4", hops: HOPS.replace('"*"', "null") }],
+  ])("an answer with %s is native", async (_name, headers) => {
+    const { port } = make({ headers: { ...OPEN, ...headers } });
+    port.send(get());
+    await settle();
+    expect(port.types()).toEqual(["native"]);
+  });
+
+  test("an answer of the page's own origin that sets a cookie is native", async () => {
+    const { port } = make({ headers: { "set-cookie": "" } });
+    port.send(get(1, `${PAGE}/a.mp4`));
+    await settle();
+    expect(port.types()).toEqual(["native"]);
   });
 
   test.each<[string, Given]>([

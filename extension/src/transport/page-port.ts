@@ -5,7 +5,7 @@
  * itself.
  */
 import type { Download, GetOptions } from "@tributary/client";
-import type { ResponseHead } from "@tributary/contract";
+import { HOPS_HEADER, parseHops, type Hop, type ResponseHead } from "@tributary/contract";
 import { exposeTo, passedStatusText } from "../shared/cors";
 import {
   CREDIT_BYTES,
@@ -115,7 +115,7 @@ export class PagePort {
     }
   }
 
-  #get({ id, url, range, cache, patienceMs, player }: Extract<ToTransport, { type: "get" }>): void {
+  #get({ id, url, range, cache, patienceMs, player, targets }: Extract<ToTransport, { type: "get" }>): void {
     if (this.#requests.has(id)) return;
     const target = mediaUrl(url);
     if (target === null) return this.#goNative(id, "rule", "not a media address");
@@ -146,7 +146,7 @@ export class PagePort {
     }
     this.#requests.set(id, { download, creditBytes: CREDIT_BYTES, wake: null, sentBytes: 0, over: false });
     this.#host.changed();
-    void this.#carry(id, target);
+    void this.#carry(id, target, targets);
   }
 
   /** Counts a message that causes work. False if there were too many within a second. */
@@ -174,21 +174,23 @@ export class PagePort {
     this.#host.reportWrong(target.href);
   }
 
-  async #carry(id: number, target: URL): Promise<void> {
+  async #carry(id: number, target: URL, targets: readonly string[]): Promise<void> {
     const request = this.#requests.get(id);
     if (request === undefined) return;
     let headSent = false;
     try {
       const head = await request.download.head;
-      const answered = answeredFrom(head, target);
-      const problem = this.#problemWith(head, target, answered);
+      const route = routeOf(head, target);
+      if (route === undefined || !isWithin(route, [target.origin, ...targets]))
+        return this.#giveUp(id, request, "rule", "a redirect that the page's browser has not followed");
+      const problem = this.#problemWith(head, target, route);
       if (problem !== null) {
         this.#host.detours.noteFailure(target.host, this.#pageOrigin, this.#host.nowMs(), REFUSED_MS);
         return this.#giveUp(id, request, problem.kind, problem.detail);
       }
       if (request.over) return;
       // The head goes at once, because a player measures the rate of an answer from its head on.
-      this.#postHead(id, head, answered, answered.href !== target.href);
+      this.#postHead(id, head, route);
       headSent = true;
       const reader = request.download.body.getReader();
       for (let piece = await reader.read(); piece.value !== undefined && !request.over; piece = await reader.read()) {
@@ -201,26 +203,33 @@ export class PagePort {
   }
 
   /**
-   * Why the page must not get this answer to `target`, which came from `answered`; null if the page may get it. At its
-   * own origin a page may have cookies and a service worker, so an error or an HTML page may be meant for strangers
-   * only.
+   * Why the page must not get this answer to `target`, which came by `route`; null if the page may get it. At its own
+   * origin a page may have cookies and a service worker, so an error or an HTML page may be meant for strangers only.
+   * A cookie that its own origin sets is the browser's to keep.
    */
-  #problemWith({ status, headers }: ResponseHead, target: URL, answered: URL): { kind: string; detail: string } | null {
+  #problemWith(
+    { status, headers }: ResponseHead,
+    target: URL,
+    { hops, answered }: Route,
+  ): { kind: string; detail: string } | null {
     const { host } = answered;
     const isOwn = target.origin === this.#pageOrigin;
+    const cookies = [...hops, { origin: answered.origin, setsCookie: headers["set-cookie"] !== undefined }];
+    if (cookies.some(({ origin, setsCookie }) => setsCookie && origin === this.#pageOrigin))
+      return { kind: "status", detail: `${target.host} sets cookies` };
     if (passedStatusText(status) === undefined || (isOwn && status >= 400))
       return { kind: "status", detail: `${host} answered ${status} through the proxies` };
     if (isOwn && /^\s*text\/html\b/i.test(headers["content-type"] ?? ""))
       return { kind: "status", detail: `${target.host} sent the proxies to another page` };
-    if (exposeTo(this.#pageOrigin, answered, headers) === undefined)
+    if (exposeTo(this.#pageOrigin, answered, headers, hops) === undefined)
       return { kind: "cors", detail: `${host} does not share with ${this.#pageOrigin}` };
     return null;
   }
 
-  #postHead(id: number, head: ResponseHead, answered: URL, redirected: boolean): void {
+  #postHead(id: number, head: ResponseHead, { answered, hops }: Route): void {
     const withLength =
       head.totalBytes === null ? head.headers : { ...head.headers, "content-length": String(head.totalBytes) };
-    const exposure = exposeTo(this.#pageOrigin, answered, withLength);
+    const exposure = exposeTo(this.#pageOrigin, answered, withLength, hops);
     if (exposure === undefined) throw new Error("the answer was exposed and is not any more");
     const { status, totalBytes } = head;
     const statusText = passedStatusText(status) ?? "";
@@ -233,7 +242,7 @@ export class PagePort {
       headers,
       responseType,
       url: answered.href,
-      redirected,
+      redirected: hops.length > 0,
       totalBytes,
     });
   }
@@ -306,10 +315,25 @@ export class PagePort {
   }
 }
 
-/** The address that the answer came from. Proxies name it if they followed redirects. */
-function answeredFrom(head: ResponseHead, target: URL): URL {
-  const { location } = head.headers;
-  return location !== undefined && URL.canParse(location) ? new URL(location) : target;
+/** How an answer came: the redirects, and the address that answered in the end. */
+interface Route {
+  hops: readonly Hop[];
+  answered: URL;
+}
+
+/** undefined if the proxy does not tell the whole route, for example because an address is too long. */
+function routeOf({ headers }: ResponseHead, target: URL): Route | undefined {
+  const { location } = headers;
+  const hops = parseHops(headers[HOPS_HEADER]);
+  if (hops?.length === 0 && location === undefined) return { hops, answered: target };
+  if (hops?.[0]?.origin !== target.origin || location === undefined || !URL.canParse(location)) return undefined;
+  const answered = new URL(location);
+  answered.hash = "";
+  return { hops, answered };
+}
+
+function isWithin({ hops, answered }: Route, origins: readonly string[]): boolean {
+  return [...hops, answered].every(({ origin }) => origins.includes(origin));
 }
 
 function wake(request: CarriedRequest): void {

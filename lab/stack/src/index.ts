@@ -11,5 +11,14 @@ export { LONG_LEVELS, LongVideo } from "./sample/long";
 export { mediaDir } from "./sample/origin";
 export { startService } from "./services";
 export type { Service } from "./services";
-export { formatTable, isCheck, mediaFetchedByBrowser, notThroughProxies, segmentMismatch, totalsOf } from "./verify";
+export {
+  carriedSegments,
+  COMPARED_MAX,
+  carryFaults,
+  formatTable,
+  isCheck,
+  mediaFetchedByBrowser,
+  segmentMismatch,
+  totalsOf,
+} from "./verify";
 export type { PlayedSegment } from "./verify";

@@ -1,6 +1,7 @@
 /** `--once` finds and names every kind of failure. */
 import type { SamplePageState } from "./browser";
 import { judge } from "./once";
+import { COMPARED_MAX } from "./verify";
 
 const page: SamplePageState = {
   player: "hls.js",
@@ -33,5 +34,7 @@ test("a video that stood still, a player's error, a wrong segment and a segment 
     bytes: 7,
     status: 200,
   };
-  expect(faultsOf({}, [entry])).toContain("/media/cmaf/a.m4s: 7 bytes, status 200");
+  const own = Array.from({ length: COMPARED_MAX + 1 }, () => entry);
+  expect(faultsOf({}, own.slice(1)).filter((fault) => fault.includes("itself"))).toEqual([]);
+  expect(faultsOf({}, own)).toContain("fetched by the browser itself: /media/cmaf/a.m4s");
 });

@@ -13,6 +13,12 @@ import { mediaDir } from "./sample/origin";
 
 const CHECK_BYTES = 8 * 1024;
 
+/**
+ * How many media files of a stream the browser may fetch itself before the proxies carry the others: the first of each
+ * folder (extension/src/page/permits.ts), and what is asked for before the port works.
+ */
+export const COMPARED_MAX = 8;
+
 export type PlayedSegment = SamplePageState["segments"][number];
 
 /** Why a segment differs from the file on disk, or undefined if every byte matches. */
@@ -41,6 +47,31 @@ export function mediaFetchedByBrowser(log: readonly AccessLogEntry[]): AccessLog
   return log.filter(
     (entry) => /^\/media\/.*\.(m4s|mp4)(\?|$)/.test(entry.path) && /mozilla/i.test(entry.userAgent) && !isCheck(entry),
   );
+}
+
+/** The segments that the browser did not fetch itself. */
+export function carriedSegments(
+  segments: readonly PlayedSegment[],
+  log: readonly AccessLogEntry[],
+): readonly PlayedSegment[] {
+  const own = new Set(mediaFetchedByBrowser(log).map(({ path: asked, range }) => `${asked} ${range}`));
+  return segments.filter(({ url, start, end }) => {
+    const { pathname, search } = new URL(url);
+    return !own.has(`${pathname}${search} ${end === undefined ? null : `bytes=${start ?? 0}-${end}`}`);
+  });
+}
+
+/** Why a stream did not come through the proxies in `mode` after its first segments. Empty: it did. */
+export function carryFaults(
+  segments: readonly PlayedSegment[],
+  records: readonly DownloadRecord[],
+  log: readonly AccessLogEntry[],
+  mode: string,
+): string[] {
+  const own = mediaFetchedByBrowser(log);
+  const tooMany = own.slice(COMPARED_MAX).map(({ path: asked }) => `fetched by the browser itself: ${asked}`);
+  const notCarried = carriedSegments(segments, log).map((segment) => notThroughProxies(segment, records, mode));
+  return [...tooMany, ...notCarried.filter((fault) => fault !== undefined)];
 }
 
 export interface ProxyTotals {
@@ -89,7 +120,7 @@ export function totalsOf(records: readonly DownloadRecord[]): Totals {
 }
 
 /** Why a segment did not come complete through the proxies in `mode`, by Origo's records. undefined: it did. */
-export function notThroughProxies(
+function notThroughProxies(
   segment: PlayedSegment,
   records: readonly DownloadRecord[],
   mode: string,

@@ -1,4 +1,4 @@
-import type { RangeRequest } from "@tributary/contract";
+import { parseHops, type RangeRequest } from "@tributary/contract";
 import http from "node:http";
 import net, { type AddressInfo } from "node:net";
 import { EgressError } from "./error";
@@ -15,7 +15,10 @@ let port: number;
 const server = http.createServer((request, response) => {
   const url = request.url!;
   hits.push({ url, headers: request.headers });
-  const redirect = (location: string, status = 302): void => void response.writeHead(status, { location }).end();
+  const redirect = (location: string, status = 302): void =>
+    void response
+      .writeHead(status, { location, "access-control-allow-origin": "https://page.test", "set-cookie": "a=b" })
+      .end();
   if (url === "/ok") response.writeHead(200, { "content-length": RESOURCE.length, etag: '"1"' }).end(RESOURCE);
   else if (url === "/range") {
     const [, first, last] = /bytes=(\d+)-(\d+)/.exec(request.headers.range!)!.map(Number) as [number, number, number];
@@ -185,7 +188,10 @@ test("fetch: three redirects are followed, and the answer has the final address"
   const response = await get("/hops/3");
   expect([response.status, new URL(response.headers["location"]!).pathname]).toEqual([200, "/ok"]);
   expect(hits).toHaveLength(4);
-  expect((await get("/ok")).headers["location"]).toBeUndefined();
+  const hop = { origin: base, allowedOrigin: "https://page.test", setsCookie: true };
+  expect(parseHops(response.headers["hops"])).toEqual([hop, hop, hop]);
+  const { location, hops } = (await get("/ok")).headers;
+  expect([location, hops]).toEqual([undefined, undefined]);
 });
 
 test.each([

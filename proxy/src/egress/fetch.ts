@@ -12,7 +12,15 @@ import { VettedAgents, type VettedRequestOptions } from "./dial";
 import { EgressError, egressError } from "./error";
 import { Lookup } from "./lookup";
 import { hostOf, portOf, vetAddresses, vetUrl, type EgressPolicy } from "./policy";
-import { formatRange, type RangeRequest, type ResponseHead, type RejectionKind } from "@tributary/contract";
+import {
+  formatHops,
+  formatRange,
+  HOPS_HEADER,
+  type Hop,
+  type RangeRequest,
+  type ResponseHead,
+  type RejectionKind,
+} from "@tributary/contract";
 import { PROXY_SETTINGS } from "@tributary/contract/settings";
 import { checkContentRange } from "./range";
 
@@ -40,8 +48,8 @@ const STATUS_MAX = 599;
 const USER_AGENT = "tributary-proxy/0.1";
 
 /**
- * The last answer to one fetch. A header sent several times is joined with commas. `location` is set only when the
- * proxy followed redirects: it is the address that they led to.
+ * The last answer to one fetch. A header sent several times is joined with commas. `location` and `hops` are set only
+ * when the proxy followed redirects: where they led, and what each of them allowed (`Hop`).
  */
 export interface OriginResponse extends ResponseHead {
   /** From the start of the fetch to the head, in ms. */
@@ -54,8 +62,8 @@ export interface OriginResponse extends ResponseHead {
 
 interface Followed {
   message: http.IncomingMessage;
-  /** The last URL when redirects were followed. */
-  location: string | undefined;
+  url: URL;
+  hops: readonly Hop[];
 }
 
 export interface EgressOptions {
@@ -138,6 +146,7 @@ export class Egress {
 
   async #follow(text: string, range: RangeRequest | undefined, signal: AbortSignal, client: string): Promise<Followed> {
     const seen = new Set<string>();
+    const hops: Hop[] = [];
     for (let url = this.vet(text); ;) {
       const numbers = { got: seen.size, limit: REDIRECTS_MAX };
       if (seen.has(url.href)) throw egressError("redirectLoop", "The origin redirects in a loop.", numbers);
@@ -147,9 +156,13 @@ export class Egress {
       seen.add(url.href);
       const message = await this.#get(url, await this.#addressesOf(url, signal, client), range, signal);
       const location = message.headers.location;
-      if (!REDIRECT_STATUSES.includes(message.statusCode!) || location === undefined)
-        return { message, location: seen.size > 1 ? url.href : undefined };
+      if (!REDIRECT_STATUSES.includes(message.statusCode!) || location === undefined) return { message, url, hops };
       message.destroy();
+      hops.push({
+        origin: url.origin,
+        allowedOrigin: message.headers["access-control-allow-origin"] ?? null,
+        setsCookie: message.headers["set-cookie"] !== undefined,
+      });
       if (!URL.canParse(location, url.href))
         throw egressError("badRedirect", "The origin redirects to a location that is not a URL.");
       url = this.vet(new URL(location, url.href).href);
@@ -226,13 +239,17 @@ export class Egress {
   }
 
   #describe(
-    { message, location }: Followed,
+    { message, url, hops }: Followed,
     range: RangeRequest | undefined,
     serverFetchMs: number,
     cancel: AbortController,
     noteBytes: (bytes: number) => void,
   ): OriginResponse {
-    const headers = flatten({ ...message.headers, location });
+    const headers = flatten({
+      ...message.headers,
+      location: hops.length > 0 ? url.href : undefined,
+      [HOPS_HEADER]: hops.length > 0 ? formatHops(hops) : undefined,
+    });
     const status = message.statusCode!;
     message.on("error", () => undefined);
     try {

@@ -1,13 +1,12 @@
 /**
  * Emulation: one XMLHttpRequest that the transport answers. States, events and their order follow the XHR standard
- * (https://xhr.spec.whatwg.org/, §3.5 and §3.6). If the transport declines the request, the browser's own fetch
- * delivers the same bytes into the same states.
+ * (https://xhr.spec.whatwg.org/, §3.5 and §3.6). If the transport declines the request, or the page wants the answer in
+ * a form that only the browser can give, a native object asks the site. It lends its states, events and answer to the
+ * page's object.
  */
-import { formatRange } from "@tributary/contract";
-import type { Carrier, MediaRequest } from "../shared/carry";
+import type { Carrier, MediaRequest, PageXhr, XhrEmulation } from "../shared/carry";
 import type { PageResponseHead } from "../shared/messages";
-import type { Link } from "./link";
-import { natives } from "./natives";
+import type { Natives } from "../page/natives";
 
 const UNSENT = 0;
 const OPENED = 1;
@@ -16,11 +15,16 @@ const LOADING = 3;
 const DONE = 4;
 /** The shortest time between two `progress` events in the standard. */
 const PROGRESS_MS = 50;
+/** Browsers disagree about the type of a Blob whose Content-Type has parameters or no value. */
+const PLAIN_TYPE = /^[a-z\d]+\/[\w.+-]+$/;
 
-export class Emulation {
+export class Emulation implements XhrEmulation {
   readonly #xhr: XMLHttpRequest;
-  readonly #link: Link;
+  readonly #page: PageXhr;
+  readonly #natives: Natives;
+  readonly #carry: Carrier["carry"];
   readonly #request: MediaRequest;
+  #native: XMLHttpRequest | null = null;
   #state = OPENED;
   #sent = false;
   #head: PageResponseHead | null = null;
@@ -31,10 +35,18 @@ export class Emulation {
   #startedMs = 0;
   #lastProgressMs = 0;
 
-  constructor(xhr: XMLHttpRequest, link: Link, request: MediaRequest) {
-    this.#xhr = xhr;
-    this.#link = link;
+  constructor(page: PageXhr, request: MediaRequest, natives: Natives, carry: Carrier["carry"]) {
+    this.#xhr = page.xhr;
+    this.#page = page;
     this.#request = request;
+    this.#natives = natives;
+    this.#carry = carry;
+  }
+
+  /** The native object that answers in place of the transport, once it has come as far as the transport had. */
+  get native(): XMLHttpRequest | null {
+    const state = this.#native === null ? UNSENT : (this.#natives.getXhr("readyState", this.#native) as number);
+    return state >= this.#state ? this.#native : null;
   }
 
   get readyState(): number {
@@ -49,15 +61,9 @@ export class Emulation {
   get responseURL(): string {
     return this.#head?.url ?? "";
   }
-  get responseText(): string {
-    return this.#head === null || this.#state < LOADING ? "" : this.#body.text(this.header("content-type"));
-  }
-
   get response(): unknown {
-    const type = this.#xhr.responseType;
-    if (type === "" || type === "text") return this.responseText;
     if (this.#state !== DONE || this.#head === null) return null;
-    this.#cached ??= { value: this.#body.as(type, this.header("content-type")) };
+    this.#cached ??= { value: this.#body.as(this.#xhr.responseType, this.header("content-type")) };
     return this.#cached.value;
   }
 
@@ -86,19 +92,25 @@ export class Emulation {
     this.#progress("loadstart", 0);
     if (!this.#sent || this.#state !== OPENED) return;
     this.setTimer();
-    void this.#link.ready().then((carrier) => {
-      if (!this.#sent) return;
-      if (carrier !== null) this.#carry(carrier);
-      else void this.#fetchNatively();
+    const carried = this.#carry(this.#request, {
+      native: () => this.#askNatively(),
+      head: (head) => this.#handleHead(head),
+      bytes: (bytes) => {
+        this.#handleBytes(bytes);
+        carried.credit();
+      },
+      end: () => this.#handleEnd(),
+      error: () => this.#endInError("error"),
     });
+    this.#source = carried;
   }
 
   /** `timeout` counts from `send`, even if it is set later. 0 means no timeout. */
   setTimer(): void {
-    natives.clearTimeout(this.#timer);
+    this.#natives.clearTimeout(this.#timer);
     if (!this.#sent || this.#xhr.timeout === 0) return;
     const leftMs = Math.max(0, this.#startedMs + this.#xhr.timeout - performance.now());
-    this.#timer = natives.setTimeout(() => this.#endInError("timeout"), leftMs);
+    this.#timer = this.#natives.setTimeout(() => this.#endInError("timeout"), leftMs);
   }
 
   abort(): void {
@@ -116,42 +128,46 @@ export class Emulation {
     this.#state = UNSENT;
   }
 
-  #carry(carrier: Carrier): void {
-    const carried = carrier.carry(this.#request, {
-      native: () => void this.#fetchNatively(),
-      head: (head) => this.#handleHead(head),
-      bytes: (bytes) => {
-        this.#handleBytes(bytes);
-        carried.credit();
-      },
-      end: () => this.#handleEnd(),
-      error: () => this.#endInError("error"),
-    });
-    this.#source = carried;
+  /** `change` says what form the page wants; the transport cannot give it if `isNative` is true. */
+  changeForm(isNative: boolean, change: (native: XMLHttpRequest) => void): void {
+    if (this.#native !== null) change(this.#native);
+    else if (this.#sent && isNative) this.#askNatively();
   }
 
-  async #fetchNatively(): Promise<void> {
-    const controller = new natives.AbortController();
-    this.#source = controller;
-    const { url, range } = this.#request;
-    const isCurrent = (): boolean => this.#source === controller;
-    try {
-      const headers: HeadersInit = range === null ? {} : { Range: formatRange(range) };
-      const response = await natives.fetch(url, { headers, signal: controller.signal });
-      if (!isCurrent()) return;
-      this.#handleHead(headOf(response));
-      const reader = response.body?.getReader();
-      for (let piece = await reader?.read(); isCurrent() && piece?.value !== undefined; piece = await reader?.read())
-        this.#handleBytes(piece.value);
-      if (!isCurrent()) return;
-      this.#link.noteDirect(this.#body.bytes);
-      this.#handleEnd();
-    } catch {
-      if (isCurrent()) this.#endInError("error");
+  #askNatively(): void {
+    this.#source?.abort();
+    const native = this.#page.nativeCopy();
+    this.#native = native;
+    this.#source = {
+      abort: () => {
+        this.#native = null;
+        this.#natives.callXhr("abort", native);
+      },
+    };
+    for (const type of ["readystatechange", "progress", "load", "error", "loadend"])
+      this.#natives.listen(native, type, (event) => this.#native === native && this.#repeat(native, event));
+    this.#page.sendNatively(native);
+  }
+
+  /** Repeats an event of the native object on the page's object. */
+  #repeat(native: XMLHttpRequest, { type, lengthComputable, loaded, total }: ProgressEvent): void {
+    if (type !== "readystatechange") {
+      this.#xhr.dispatchEvent(new ProgressEvent(type, { lengthComputable, loaded, total }));
+      return;
     }
+    const state = this.#natives.getXhr("readyState", native) as number;
+    if (state <= this.#state && state !== LOADING) return;
+    this.#state = state;
+    if (state === DONE) {
+      this.#sent = false;
+      this.#natives.clearTimeout(this.#timer);
+    }
+    this.#changed();
   }
 
   #handleHead(head: PageResponseHead): void {
+    if (this.#xhr.responseType === "blob" && !PLAIN_TYPE.test(head.headers["content-type"] ?? ""))
+      return this.#askNatively();
     this.#head = head;
     this.#state = HEADERS_RECEIVED;
     this.#changed();
@@ -192,13 +208,14 @@ export class Emulation {
 
   #stop(): void {
     this.#sent = false;
-    natives.clearTimeout(this.#timer);
+    this.#natives.clearTimeout(this.#timer);
     const source = this.#source;
     this.#source = null;
     source?.abort();
   }
 
   #clearResponse(): void {
+    this.#native = null;
     this.#head = null;
     this.#body = new Body();
     this.#cached = null;
@@ -224,25 +241,9 @@ class Body {
     this.bytes += bytes.length;
   }
 
-  text(contentType: string | null): string {
-    const charset = /;\s*charset="?([^";\s]+)/i.exec(contentType ?? "")?.[1] ?? "utf-8";
+  as(type: XMLHttpRequestResponseType, contentType: string | null): ArrayBuffer | Blob {
     const bytes = this.#gathered();
-    try {
-      return new TextDecoder(charset).decode(bytes);
-    } catch {
-      return new TextDecoder().decode(bytes);
-    }
-  }
-
-  as(type: XMLHttpRequestResponseType, contentType: string | null): unknown {
-    if (type === "arraybuffer") return this.#gathered().buffer;
-    if (type === "blob") return new Blob([this.#gathered()], { type: contentType ?? "text/xml" });
-    if (type !== "json") return null;
-    try {
-      return JSON.parse(new TextDecoder().decode(this.#gathered())) as unknown;
-    } catch {
-      return null;
-    }
+    return type === "arraybuffer" ? bytes.buffer : new Blob([bytes], { type: contentType ?? "" });
   }
 
   #gathered(): Uint8Array<ArrayBuffer> {
@@ -255,21 +256,6 @@ class Body {
     this.#parts = [gathered];
     return gathered;
   }
-}
-
-function headOf(response: Response): PageResponseHead {
-  const { status, statusText, type, url, redirected } = response;
-  const length = Number(response.headers.get("content-length") ?? NaN);
-  const isEncoded = response.headers.has("content-encoding");
-  return {
-    status,
-    statusText,
-    headers: Object.fromEntries(response.headers),
-    responseType: type,
-    url,
-    redirected,
-    totalBytes: Number.isNaN(length) || isEncoded ? null : length,
-  };
 }
 
 function invalidState(what: string, why: string): DOMException {
