@@ -1,0 +1,200 @@
+/**
+ * Runs cases of the fidelity suite: each page once in a Chromium without the extension and once in one with it, at the
+ * same time, each with origins of its own. Compares what the pages saw.
+ */
+import { readFileSync } from "node:fs";
+import http from "node:http";
+import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { freePort, openBrowser, repoRoot, startFleet, type Fleet, type OpenBrowser } from "@tributary/lab-stack";
+import { bodyOf, give, pause, readable } from "./kit";
+import type { Asked, Exchange, FidelityCase, Hosts, Seen, Tab } from "./kit";
+
+const HOSTS = ["home", "away", "third"] as const;
+const SIDES = ["without", "with"] as const;
+type Side = (typeof SIDES)[number];
+const FIRST_PORT = 18_100;
+const PROXIES = 4;
+const CASE_SECONDS_MAX = 45;
+const WARM_TRIES = 40;
+const IN_PAGE = readFileSync(path.join(repoRoot, "test/fidelity/page.js"), "utf8");
+
+export interface Outcome {
+  name: string;
+  /** Empty: the page saw the same. */
+  faults: string[];
+  ms: number;
+  seen: Record<Side, unknown>;
+  /** What the origins were asked, by side. */
+  asked: Record<Side, string[]>;
+}
+
+export class FidelityLab {
+  readonly #ports: number[];
+  readonly #fleet: Fleet;
+  readonly #browsers: Record<Side, OpenBrowser>;
+  #next = 0;
+
+  private constructor(ports: number[], fleet: Fleet, browsers: Record<Side, OpenBrowser>) {
+    this.#ports = ports;
+    this.#fleet = fleet;
+    this.#browsers = browsers;
+  }
+
+  /** Room for `count` cases. Each case has ports of its own, so that nothing learned about a host reaches the next. */
+  static async open(count: number): Promise<FidelityLab> {
+    const taken = new Set<number>();
+    const ports: number[] = [];
+    while (ports.length < count * HOSTS.length * SIDES.length)
+      ports.push(await freePort((ports.at(-1) ?? FIRST_PORT - 1) + 1, taken));
+    const allow = ports.map((port) => `127.0.0.1:${port}`);
+    const fleet = await startFleet({ proxyCount: PROXIES, ports: "any", allow });
+    const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: PROXIES };
+    const [without, withIt] = await Promise.all([
+      openBrowser({ headless: true }),
+      openBrowser({ headless: true, defaults }),
+    ]);
+    return new FidelityLab(ports, fleet, { without, with: withIt });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(SIDES.map((side) => this.#browsers[side].close()));
+    await this.#fleet.stop();
+  }
+
+  async run(each: FidelityCase): Promise<Outcome> {
+    const startedMs = Date.now();
+    const [without, withIt] = await Promise.all(SIDES.map((side) => this.#runSide(each, side)));
+    const faults: string[] = [];
+    if (!isDeepStrictEqual(without!.seen, withIt!.seen))
+      faults.push(differences(without!.seen, withIt!.seen).join("; "));
+    if (each.carried && !withIt!.log.some(({ by }) => by === "proxy")) faults.push("nothing came through proxies");
+    return {
+      name: each.name,
+      faults,
+      ms: Date.now() - startedMs,
+      seen: { without: without!.seen, with: withIt!.seen },
+      asked: { without: summaryOf(without!.log), with: summaryOf(withIt!.log) },
+    };
+  }
+
+  async #runSide(each: FidelityCase, side: Side): Promise<{ seen: unknown; log: Asked[] }> {
+    const ports = this.#ports.slice(this.#next, (this.#next += HOSTS.length));
+    const hosts = Object.fromEntries(
+      ports.map((port, at) => [HOSTS[at], `http://127.0.0.1:${port}`]),
+    ) as unknown as Hosts;
+    const log: Asked[] = [];
+    const memory: Record<string, number> = {};
+    const servers = await Promise.all(ports.map((port, host) => startHost(port, host, { each, hosts, log, memory })));
+    let page: Awaited<ReturnType<OpenBrowser["newPage"]>> | undefined;
+    try {
+      page = await this.#browsers[side].newPage();
+      // All hosts of all cases share their cookies, which know no ports.
+      await page.deleteCookie(...(await page.cookies(hosts.home)));
+      await page.goto(`${hosts.home}/page.html`, { waitUntil: "load" });
+      await page.evaluate(IN_PAGE);
+      const tab = tabOf(page, hosts, memory, log);
+      if (side === "with") await warmUp(tab);
+      log.length = 0;
+      return { seen: readable(await within(each.run(tab)), hosts), log: [...log] };
+    } catch (error) {
+      return { seen: { threw: String(error) }, log };
+    } finally {
+      await page?.close().catch(() => undefined);
+      for (const server of servers) {
+        server.closeAllConnections();
+        server.close();
+      }
+    }
+  }
+}
+
+interface Scene {
+  each: FidelityCase;
+  hosts: Hosts;
+  log: Asked[];
+  memory: Record<string, number>;
+}
+
+function startHost(port: number, host: number, { each, hosts, log, memory }: Scene): Promise<http.Server> {
+  const server = http.createServer({ keepAliveTimeout: 10_000 }, (request, response) => {
+    response.sendDate = false;
+    const url = new URL(request.url ?? "/", "http://host");
+    const by = "sec-fetch-mode" in request.headers ? "browser" : "proxy";
+    const exchange: Exchange = { request, response, url, path: url.pathname, host, by, memory, hosts };
+    if (url.pathname === "/favicon.ico") return void response.writeHead(204).end();
+    log.push({ by, host, method: request.method ?? "", path: request.url ?? "", atMs: Date.now() });
+    if (/^\/(warm|lead)\//.test(url.pathname)) return give(exchange, bodyOf("unmarked", 60_000));
+    if (url.pathname === "/page.html" && host === 0) {
+      const headers = { "content-type": "text/html; charset=utf-8", ...each.pageHeaders?.(hosts) };
+      return void response
+        .writeHead(200, headers)
+        .end(each.pageHtml?.(hosts) ?? "<!doctype html><title>page</title><body>");
+    }
+    void Promise.resolve(each.answer(exchange)).catch((error: unknown) => {
+      console.error(`${each.name}: the origin failed: ${String(error)}`);
+      response.destroy();
+    });
+  });
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, "127.0.0.1", () => resolve(server));
+  });
+}
+
+function tabOf(page: Tab["page"], hosts: Hosts, memory: Record<string, number>, log: readonly Asked[]): Tab {
+  const call = async (name: string, args: unknown[]): Promise<Seen> =>
+    (await page.evaluate(`see.${name}(${args.map((arg) => JSON.stringify(arg ?? {})).join(", ")})`)) as Seen;
+  return {
+    ...hosts,
+    page,
+    memory,
+    log,
+    fetch: (url, init, read = "digest") => call("fetch", [url, init, read]),
+    xhr: (url, options) => call("xhr", [url, options]),
+    video: (url, options) => call("video", [url, options]),
+    run: (script) => page.evaluate(script),
+    async leadIn(base) {
+      for (let at = 1; at <= 5; at++) await call("fetch", [`${base}/lead/segment-${at}.ts`]);
+    },
+  };
+}
+
+/** Fetches until a request of the page comes through a proxy. Until then the extension may still be connecting. */
+async function warmUp(tab: Tab): Promise<void> {
+  for (let attempt = 0; attempt < WARM_TRIES; attempt++) {
+    await tab.fetch(`${tab.home}/warm/${attempt}.ts`);
+    if (tab.log.some(({ by }) => by === "proxy")) return;
+    await pause(150);
+  }
+  throw new Error("the extension carried nothing");
+}
+
+/** The paths of values that differ. */
+function differences(without: unknown, withIt: unknown, at = ""): string[] {
+  if (isDeepStrictEqual(without, withIt)) return [];
+  const isTree = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
+  if (!isTree(without) || !isTree(withIt))
+    return [`${at || "it"}: ${show(without)}, with the extension ${show(withIt)}`];
+  const keys = new Set([...Object.keys(without), ...Object.keys(withIt)]);
+  return [...keys].flatMap((key) => differences(without[key], withIt[key], at ? `${at}.${key}` : key));
+}
+
+const show = (value: unknown): string => (value === undefined ? "nothing" : JSON.stringify(value));
+
+function summaryOf(log: readonly Asked[]): string[] {
+  const counts = new Map<string, number>();
+  for (const { by, host, method, path: asked } of log) {
+    const line = `${by} ${method} ${HOSTS[host]}${asked}`;
+    counts.set(line, (counts.get(line) ?? 0) + 1);
+  }
+  return [...counts].map(([line, count]) => (count > 1 ? `${count} x ${line}` : line));
+}
+
+async function within<T>(work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not finished after ${CASE_SECONDS_MAX} s`)), CASE_SECONDS_MAX * 1000);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+}
