@@ -23,6 +23,7 @@ export { Receiver } from "./receiver/receiver";
 export { xorshift128 } from "./rng";
 export { SplitHttp, type SplitHttpCommand, type SplitHttpEvent, type SplitHttpOptions } from "./split-http/split-http";
 export { CONNECTIONS_MAX as SPLIT_CONNECTIONS_MAX } from "./split-http/piece-planner";
+export { EncoderPool } from "./sender/encoder-pool";
 export { Sender, type SenderOutcome } from "./sender/sender";
 export {
   encodeUdpPacket,

@@ -1,121 +1,11 @@
-import { keepMsOf } from "./cache-control";
-import { ChunkStore, type ChunkLimits, type ChunkListener } from "./chunks";
 import { EgressError, egressError } from "./egress/error";
-import type { OriginResponse } from "./egress/fetch";
-import type { LogFields } from "./log";
-import type { CacheMode, RangeRequest, Rejection } from "@tributary/contract";
-import type { ChunkSource, PlanHead } from "@tributary/protocol";
-
-/** An origin whose answers the test gives step by step. */
-class FakeOrigin {
-  fetches: FakeFetch[] = [];
-  vet = (url: string): URL => {
-    if (url.includes("refused")) throw egressError("egressRefused", "no");
-    return new URL(url.replace(/#.*/, ""));
-  };
-  fetch = (_url: string, _range: unknown, signal: AbortSignal): Promise<OriginResponse> =>
-    new Promise((resolve, reject) => {
-      const made = new FakeFetch(resolve, reject);
-      signal.addEventListener("abort", () => made.stop());
-      this.fetches.push(made);
-    });
-}
-
-class FakeFetch {
-  aborted = false;
-  cancelled = false;
-  #pieces: (Uint8Array | Error | null)[] = [];
-  #wake = (): void => undefined;
-  readonly #resolve: (response: OriginResponse) => void;
-
-  constructor(
-    resolve: (response: OriginResponse) => void,
-    readonly reject: (error: Error) => void,
-  ) {
-    this.#resolve = resolve;
-  }
-
-  head(totalBytes: number | null, headers: Record<string, string> = {}, status = 200): Promise<void> {
-    const cancel = () => (this.cancelled = true);
-    this.#resolve({ status, headers, totalBytes, serverFetchMs: 12, body: this.#body(), cancel });
-    return settled();
-  }
-  async push(piece: string | Error | null): Promise<void> {
-    this.#pieces.push(typeof piece === "string" ? Buffer.from(piece) : piece);
-    this.#wake();
-    await settled();
-  }
-  stop(): void {
-    this.aborted = true;
-    const error = egressError("aborted", "given up");
-    this.reject(error);
-    void this.push(error);
-  }
-  async *#body(): AsyncGenerator<Uint8Array> {
-    for (;;) {
-      const next = this.#pieces.shift();
-      if (next === null) return;
-      if (next instanceof Error) throw next;
-      if (next) yield next;
-      else await new Promise<void>((resolve) => (this.#wake = resolve));
-    }
-  }
-}
-
-class Reader implements ChunkListener {
-  head: PlanHead | undefined;
-  source: ChunkSource | undefined;
-  growths = 0;
-  failure: Rejection | undefined;
-  onHead = (head: PlanHead, source: ChunkSource): void => void ((this.head = head), (this.source = source));
-  onGrowth = (): void => void this.growths++;
-  onFailure = (rejection: Rejection): void => void (this.failure = rejection);
-  get text(): string {
-    return Buffer.from(this.source!.view(0, this.source!.availableBytes)).toString();
-  }
-}
-
-const settled = () => new Promise<void>((resolve) => setTimeout(resolve, 2));
-const URL_A = "http://o.test/a";
-
-function setup(limits: Partial<ChunkLimits> = {}) {
-  const origin = new FakeOrigin();
-  const clock = { ms: 0 };
-  const logged: string[] = [];
-  const log = (event: string, fields?: LogFields) => void logged.push(`${event} ${JSON.stringify(fields)}`);
-  const store = new ChunkStore({
-    egress: origin,
-    log,
-    limits: { cacheBytes: 1000, pinnedBytes: 2 ** 28, cacheKeepMs: Infinity, ...limits },
-    nowMs: () => clock.ms,
-  });
-  const open = (url = URL_A, range?: RangeRequest, cache?: CacheMode) => {
-    const reader = new Reader();
-    return { reader, lease: store.open({ url, range, cache }, reader) };
-  };
-  return { origin, clock, store, open, logged };
-}
-
-/** Fetches a chunk to its end and closes the lease. */
-async function fetched(
-  at: ReturnType<typeof setup>,
-  url: string,
-  text: string,
-  headers: Record<string, string> = {},
-): Promise<void> {
-  const { lease } = at.open(url);
-  const fetch = at.origin.fetches.at(-1)!;
-  await fetch.head(text.length, headers);
-  await fetch.push(text);
-  await fetch.push(null);
-  lease.close();
-}
+import { clients, fetched, FRESH, LIMITS, Reader, SEGMENT, settled, setup, URL_A } from "../test/fake-origin";
 
 test("chunks: three readers at different times share one fetch and one buffer", async () => {
   const { origin, store, open } = setup();
   const first = open();
   const second = open();
-  await origin.fetches[0]!.head(6, { etag: '"e"', "set-cookie": "secret" });
+  await origin.fetches[0]!.head(6, { etag: '"e"', "set-cookie": "secret", "cache-control": "public, max-age=9" });
   await origin.fetches[0]!.push("abc");
   const third = open();
   await settled();
@@ -127,7 +17,7 @@ test("chunks: three readers at different times share one fetch and one buffer", 
   expect(first.reader.head).toEqual({
     status: 200,
     totalBytes: 6,
-    headers: { etag: '"e"', "set-cookie": "" },
+    headers: { etag: '"e"', "cache-control": "public, max-age=9", "set-cookie": "" },
     serverFetchMs: 12,
   });
   expect(third.reader.head!.serverFetchMs).toBe(0);
@@ -161,14 +51,14 @@ test.each([
   ["the last hundred", { suffixBytes: 100 }, "abcdef", "bytes 0-5/6"],
 ])("chunks: a range is read from the kept whole: %s", async (_name, range, text, contentRange) => {
   const at = setup();
-  await fetched(at, URL_A, "abcdef", { etag: '"e"' });
+  await fetched(at, URL_A, "abcdef");
   const { reader, lease } = at.open(URL_A, range);
   await settled();
   expect(reader.text).toBe(text);
   expect(reader.head).toEqual({
     status: 206,
     totalBytes: text.length,
-    headers: { etag: '"e"', "content-range": contentRange },
+    headers: { ...FRESH, age: "0", "content-range": contentRange },
     serverFetchMs: 0,
   });
   expect(reader.growths).toBe(1);
@@ -181,7 +71,7 @@ test.each([
 test("chunks: the origin answers a range that the kept whole cannot answer", async () => {
   const at = setup();
   const whole = at.open();
-  await at.origin.fetches[0]!.head(6);
+  await at.origin.fetches[0]!.head(6, FRESH);
   await at.origin.fetches[0]!.push("abcdef");
   at.open(URL_A, { start: 0, end: 1 });
   expect(at.origin.fetches).toHaveLength(2);
@@ -194,7 +84,7 @@ test("chunks: the origin answers a range that the kept whole cannot answer", asy
   at.open(URL_A, { start: 2, end: 3 });
   expect(at.origin.fetches).toHaveLength(5);
   const partial = at.open("http://o.test/b");
-  await at.origin.fetches[5]!.head(6, {}, 206);
+  await at.origin.fetches[5]!.head(6, FRESH, 206);
   await at.origin.fetches[5]!.push("abcdef");
   await at.origin.fetches[5]!.push(null);
   partial.lease.close();
@@ -221,42 +111,6 @@ test("chunks: the only reader ends the fetch, also before the head", async () =>
   const { origin, open } = setup();
   open().lease.close();
   expect(origin.fetches[0]!.aborted).toBe(true);
-});
-
-test.each([
-  [{}, 59_999, 1],
-  [{}, 60_000, 2],
-  [{ "cache-control": "max-age=10" }, 9_999, 1],
-  [{ "cache-control": "max-age=10" }, 10_000, 2],
-  [{ "cache-control": "max-age=3600" }, 60_000, 2],
-  [{ "cache-control": "no-store" }, 0, 2],
-  [{ "cache-control": "private, max-age=9" }, 0, 2],
-])("chunks: with %j and a second request after %i ms, the origin gets %i requests", async (headers, ms, times) => {
-  const at = setup();
-  await fetched(at, URL_A, "abc", headers as Record<string, string>);
-  at.clock.ms = ms;
-  at.open();
-  expect(at.origin.fetches).toHaveLength(times);
-});
-
-test("chunks: a chunk that may not be kept is shared while it is being fetched", async () => {
-  const { origin, open } = setup();
-  open();
-  await origin.fetches[0]!.head(3, { "cache-control": "no-store" });
-  const joined = open();
-  await origin.fetches[0]!.push("abc");
-  await origin.fetches[0]!.push(null);
-  expect(joined.reader.text).toBe("abc");
-  open();
-  expect(origin.fetches).toHaveLength(2);
-});
-
-test.each(["no-cache", "no-store"] as const)("chunks: cache mode %s asks the origin", async (cache) => {
-  const at = setup();
-  await fetched(at, URL_A, "abc");
-  at.open(URL_A, undefined, cache);
-  at.open(URL_A, { start: 0, end: 1 }, cache);
-  expect(at.origin.fetches).toHaveLength(3);
 });
 
 test("chunks: a 404 reaches its readers and is not kept", async () => {
@@ -294,18 +148,89 @@ test("chunks: a chunk that leaves the cache while it is read stays whole for its
   expect(reader.text).toBe("abc");
 });
 
-test("chunks: bytes being read are limited (10 bytes) and count only until their reader leaves", async () => {
-  const { origin, open } = setup({ pinnedBytes: 10 });
-  const first = open("http://o.test/1");
-  await origin.fetches[0]!.head(6);
-  const second = open("http://o.test/2");
-  await origin.fetches[1]!.head(5);
-  expect(second.reader.failure).toMatchObject({ kind: "proxyBusy", got: 11, limit: 10 });
-  expect(origin.fetches[1]!.cancelled).toBe(true);
-  first.lease.close();
-  const third = open("http://o.test/3");
-  await origin.fetches[2]!.head(10);
-  expect(third.reader.head!.totalBytes).toBe(10);
+test("chunks: memory counts as bytes arrive, and the slowest reader goes when it is full", async () => {
+  const { origin, open, clock } = setup({ pinnedBytes: 2 * SEGMENT });
+  const [slow, fast] = [open("http://o.test/slow"), open("http://o.test/fast")];
+  for (const fetch of origin.fetches) {
+    await fetch.head(4 * SEGMENT);
+    await fetch.push("a".repeat(SEGMENT));
+  }
+  clock.ms = 10_000;
+  fast.lease.take(SEGMENT, SEGMENT);
+  const young = open("http://o.test/young");
+  await origin.fetches[2]!.head(4 * SEGMENT);
+  expect(slow.reader.failure).toBeUndefined();
+  await origin.fetches[2]!.push("a");
+  expect(slow.reader.failure).toMatchObject({ kind: "proxyBusy", got: 3 * SEGMENT, limit: 2 * SEGMENT });
+  expect(origin.fetches[0]!.aborted).toBe(true);
+  expect([fast.reader.failure, young.reader.failure]).toEqual([undefined, undefined]);
+});
+
+test("chunks: who holds most goes first, and what others read too is spared", async () => {
+  const { origin, store, open } = setup({ pinnedBytes: 4 * SEGMENT });
+  const openAs = (name: string, path: string) => {
+    const reader = new Reader();
+    store.open({ url: `http://o.test/${path}`, client: clients.of(name) }, reader);
+    return reader;
+  };
+  const greedy = ["shared", "2", "3", "4"].map((path) => openAs("greedy", path));
+  const sharing = openAs("sharing", "shared");
+  for (const fetch of origin.fetches) {
+    await fetch.head(SEGMENT + 1);
+    await fetch.push("a".repeat(SEGMENT));
+  }
+  const modest = open("http://o.test/modest");
+  await origin.fetches[4]!.head(3);
+  await origin.fetches[4]!.push("abc");
+  expect(greedy.map(({ failure }) => failure?.kind)).toEqual([undefined, "proxyBusy", undefined, undefined]);
+  expect([sharing.failure, modest.reader.failure, modest.reader.text]).toEqual([undefined, undefined, "abc"]);
+});
+
+test("chunks: chunks in the cache are read without counting, until they leave it", async () => {
+  const at = setup({ cacheBytes: 6, pinnedBytes: 3 });
+  await fetched(at, "http://o.test/1", "abc");
+  await fetched(at, "http://o.test/2", "def");
+  const readers = ["1", "2"].map((path) => at.open(`http://o.test/${path}`).reader);
+  await settled();
+  at.clock.ms = 1000;
+  await fetched(at, "http://o.test/3", "ghi");
+  expect(readers.map(({ failure }) => failure)).toEqual([undefined, undefined]);
+  at.store.setLimits({ ...LIMITS, cacheBytes: 0, pinnedBytes: 3 });
+  expect(readers.filter(({ failure }) => failure?.kind === "proxyBusy")).toHaveLength(1);
+});
+
+test("chunks: a fetch waits until its readers take what it has (ahead by 10 bytes)", async () => {
+  const { origin, open, store } = setup({ readAheadBytes: 10 });
+  const { lease } = open();
+  await origin.fetches[0]!.head(100);
+  for (let pieces = 0; pieces < 5; pieces++) await origin.fetches[0]!.push("12345678");
+  expect(store.stats.originBytes).toBe(16);
+  lease.take(3, 3);
+  await settled();
+  expect(store.stats.originBytes).toBe(16);
+  lease.take(7, 7);
+  await settled();
+  expect(store.stats.originBytes).toBe(24);
+  open().lease.take(0, 100);
+  await settled();
+  expect(store.stats.originBytes).toBe(24);
+});
+
+test("chunks: a client that takes nothing has no more fetched than its budget, and it returns (24 bytes)", async () => {
+  const { origin, open, store, clock } = setup({ unreadBytes: 24 });
+  const [first, second] = [open("http://o.test/1"), open("http://o.test/2")];
+  for (const fetch of origin.fetches) {
+    await fetch.head(100);
+    for (let pieces = 0; pieces < 5; pieces++) await fetch.push("12345678");
+  }
+  expect(store.stats.originBytes).toBe(32);
+  second.lease.take(1, 1);
+  await settled();
+  expect(store.stats.originBytes).toBe(56);
+  clock.ms = 20_000;
+  first.lease.take(0, 1);
+  await settled();
+  expect(store.stats.originBytes).toBe(64);
 });
 
 test("chunks: a failure before or in the body reaches every reader, once, and is not kept", async () => {
@@ -373,26 +298,3 @@ test("chunks: a refused URL throws and leaves nothing behind", () => {
   expect(() => open("http://refused.test/")).toThrow(EgressError);
   expect(origin.fetches).toHaveLength(0);
 });
-
-test.each([
-  [200, {}, 60_000],
-  [206, {}, 60_000],
-  [404, {}, 0],
-  [302, {}, 0],
-  [200, { "cache-control": "public, MAX-AGE=5" }, 5000],
-  [200, { "cache-control": 'max-age="7"' }, 7000],
-  [200, { "cache-control": "max-age=5, s-maxage=9" }, 9000],
-  [200, { "cache-control": "max-age=5", age: "3" }, 2000],
-  [200, { "cache-control": "max-age=5", age: "9" }, 0],
-  [200, { "cache-control": "max-age=x" }, 0],
-  [200, { "cache-control": "no-cache" }, 0],
-  [200, { vary: "*" }, 0],
-  [200, { vary: "accept-encoding" }, 60_000],
-  [200, { expires: "0" }, 0],
-  [200, { expires: "Thu, 01 Jan 1970 00:00:00 GMT" }, 0],
-] as [number, Record<string, string>, number][])(
-  "cache-control: status %i with %j is kept for %i ms",
-  (status, headers, ms) => {
-    expect(keepMsOf(status, headers)).toBe(ms);
-  },
-);

@@ -1,107 +1,68 @@
 /**
- * The store of chunks: shared fetches and their cache. All readers of the same URL and range read one buffer while it
- * fills. The store keeps a complete chunk for a short time when the origin allows it, and drops the least recently used
- * one first. It answers ranges from a chunk that it keeps whole (RFC 9110 section 14). Memory is bounded: `cacheBytes`
- * for the chunks that are kept, `pinnedBytes` for the chunks that are being read. A fetch ends when its last reader
- * leaves. Not here: what may be fetched (egress/), how bytes go out (session.ts, http-delivery.ts).
+ * The store of chunks: shared fetches and their cache. Readers of the same URL and range read one buffer while it
+ * fills, if the answer may be shared (cache-policy.ts). The store keeps a complete chunk as long as the origin allows
+ * it, asks the origin again when it must, and drops the least recently used one first. It answers ranges from a chunk
+ * that it keeps whole (RFC 9110 section 14). Memory is bounded: `cacheBytes` for the chunks that are kept, and
+ * `pinnedBytes` for the others that are being read. When it runs out, the slowest readers of the clients that hold most
+ * are cut off. A fetch waits for its readers, and it ends when the last one leaves. Not here: what may be fetched
+ * (egress/), how bytes go out (session.ts, http-delivery.ts).
  */
+import type { RangeRequest, Rejection } from "@tributary/contract";
+import type { PlanHead } from "@tributary/protocol";
+import { AnswerPolicy, describing } from "./cache-policy";
 import {
-  type CacheMode,
-  formatContentRange,
-  formatRange,
-  FIRST_HEADERS,
-  resolveRange,
-  type RangeRequest,
-  type Rejection,
-} from "@tributary/contract";
-import { LIMITS, type ChunkSource, type PlanHead } from "@tributary/protocol";
-import type { Client } from "./clients";
-import { keepMsOf } from "./cache-control";
+  headOf,
+  keyOf,
+  leaderOf,
+  newChunk,
+  unshareableReason,
+  type Answer,
+  type ChunkLimits,
+  type ChunkListener,
+  type ChunkRequest,
+  type ChunkStats,
+  type Lease,
+  type OriginHead,
+  type Reader,
+  type StoredChunk,
+} from "./chunk";
+import { ChunkBody, partOf, type BodyPart } from "./chunk-body";
+import { firstToGo, UnreadBudget } from "./chunk-shares";
 import { egressError, rejectionOf } from "./egress/error";
-import { Digests } from "./digests";
 import type { Egress, OriginResponse } from "./egress/fetch";
 import type { Log } from "./log";
 
-/** An origin's head as clients get it. Its body may have any length. */
-export type OriginHead = Omit<PlanHead, "totalBytes"> & Pick<OriginResponse, "totalBytes">;
-
-/** What a reader hears about its chunk. Called only after `open` has returned and before the lease is closed. */
-export interface ChunkListener {
-  onHead(head: PlanHead, source: ChunkSource): void;
-  /** More bytes can be viewed. */
-  onGrowth(): void;
-  /** The last call. It may come before or after the head. */
-  onFailure(rejection: Rejection): void;
-  /**
-   * The last call. The body is too long to be shared, or its length is unknown. `response` belongs to this reader,
-   * which must read or cancel it. A reader without this method gets `chunkTooLarge` or `lengthUnknown` instead.
-   */
-  onUnshareable?(head: OriginHead, response: OriginResponse): void;
-}
-
-/** What a reader asks for. */
-export interface ChunkRequest {
-  url: string;
-  range?: RangeRequest | undefined;
-  cache?: CacheMode | undefined;
-  /** Who asks. */
-  client?: Client | undefined;
-}
-
-/** A reader's hold on a chunk. The reader closes it once and then hears nothing more. */
-export interface Lease {
-  close(): void;
-}
-
-export interface ChunkStats {
-  /** Body bytes received from origins. */
-  originBytes: number;
-  /** Requests that needed no fetch of their own. */
-  cacheHits: number;
-  cacheBytes: number;
-}
-
-/** Bounds of memory and time. */
-export interface ChunkLimits {
-  /** For kept chunks. */
-  cacheBytes: number;
-  /** For chunks that are being read. */
-  pinnedBytes: number;
-  /** The longest time to keep a chunk. */
-  cacheKeepMs: number;
-}
+export type { ChunkLimits, ChunkListener, ChunkRequest, Lease, OriginHead } from "./chunk";
 
 export interface ChunkStoreOptions {
   egress: Pick<Egress, "fetch" | "vet">;
   log: Log;
   limits: ChunkLimits;
+  /** Milliseconds since 1970, by a clock that does not jump. */
   nowMs?: () => number;
 }
 
-/** A chunk that is being fetched or kept. */
-interface StoredChunk {
-  readonly key: string;
-  readonly readers: Set<Reader>;
-  readonly cancel: AbortController;
-  head: PlanHead | undefined;
-  body: GrowingBody | undefined;
-  /** How long to keep it after its last byte. 0: it is shared only while it is being fetched. */
-  keepMs: number;
-  /** undefined until the chunk is complete. */
-  expiresMs: number | undefined;
-}
-
-interface Reader {
-  readonly chunk: StoredChunk;
-  readonly listener: ChunkListener;
-  /** The part that it reads of a chunk that is kept whole. undefined: it reads the whole chunk. */
-  readonly part: BodyPart | undefined;
-  hasHead: boolean;
-}
+/** A client that uses 32 proxies takes a 32nd of a chunk from each. */
+const PROXIES_MAX = 32;
+/** A fetch is given up when no reader takes a byte for this long. */
+const READERS_SILENT_MS = 60_000;
+/** How often a fetch looks whether its readers' clients may have more fetched. */
+const BUDGET_POLL_MS = 250;
+/** An origin gets this many requests at once. Egress has as many connections for it. */
+const FETCHES_PER_ORIGIN_MAX = 128;
+/** A younger fetch is not given up for its connection. */
+const FETCH_OLD_MS = 5000;
 
 export class ChunkStore {
-  /** By key, least recently used first. */
-  readonly #chunks = new Map<string, StoredChunk>();
+  /** The newest fetch of each key, which others may join. */
+  readonly #shared = new Map<string, StoredChunk>();
+  /** Complete chunks by key, the least recently used first. */
+  readonly #kept = new Map<string, StoredChunk>();
+  /** The chunks with readers that are not kept. `pinnedBytes` bounds them. */
+  readonly #pinned = new Set<StoredChunk>();
+  /** The chunks that hold or wait for a connection to their origin. */
+  readonly #fetching = new Set<StoredChunk>();
+  readonly #unread = new UnreadBudget();
   readonly #counts = { originBytes: 0, cacheHits: 0 };
   #pinnedBytes = 0;
   #keptBytes = 0;
@@ -114,33 +75,41 @@ export class ChunkStore {
     this.#options = options;
 
     this.#limits = options.limits;
-    this.#nowMs = options.nowMs ?? (() => performance.now());
+    this.#nowMs = options.nowMs ?? (() => performance.timeOrigin + performance.now());
   }
 
   get stats(): ChunkStats {
     return { ...this.#counts, cacheBytes: this.#keptBytes };
   }
 
-  /** Joins the chunk or starts its fetch for `client`. Throws an `EgressError` when the policy refuses the URL. */
-  open({ url, range, cache = "default", client }: ChunkRequest, listener: ChunkListener): Lease {
-    const { href } = this.#options.egress.vet(url);
-    const key = keyOf(href, range);
-    const isShared = cache === "default";
-    const same = isShared ? this.#find(key) : undefined;
-    const part = same || !range || !isShared ? undefined : this.#findPart(keyOf(href, undefined), range);
-    const known = same ?? part?.whole;
-    const chunk = known ?? newChunk(key);
-    const reader: Reader = { chunk, listener, part: part?.part, hasHead: false };
-    if (known) this.#counts.cacheHits++;
-    this.#join(reader);
-    if (!known) {
-      if (isShared) this.#chunks.set(key, chunk);
-      void this.#fill(chunk, url, range, client);
-    } else if (chunk.body) setImmediate(() => this.#giveHead(reader, { ...chunk.head!, serverFetchMs: 0 }));
-    return { close: () => this.#leave(reader) };
+  /** Finds or fetches the chunk. Throws an `EgressError` when the policy refuses the URL. */
+  open(request: ChunkRequest, listener: ChunkListener): Lease {
+    const { href, origin } = this.#options.egress.vet(request.url);
+    const { range, cache = "default", client } = request;
+    const reader: Reader = {
+      chunk: newChunk(keyOf(href, range), origin, request),
+      part: undefined,
+      listener,
+      client: client?.name ?? "",
+      sinceMs: this.#nowMs(),
+      takenBytes: 0,
+      wantedBytes: 0,
+      hasHead: false,
+    };
+    const answers = cache === "no-store" ? [] : this.#answersTo(href, range);
+    const usable = cache === "default" ? this.#usable(reader.chunk.key, answers) : undefined;
+    if (usable) this.#use(reader, usable);
+    else {
+      reader.chunk.candidate = answers.find(({ chunk }) => chunk.policy?.conditions(range !== undefined));
+      this.#ask(reader);
+    }
+    return {
+      take: (takenBytes, wantedBytes) => this.#take(reader, takenBytes, wantedBytes),
+      close: () => this.#leave(reader),
+    };
   }
 
-  /** Drops kept chunks beyond the new limits at once. Chunks that are being read stay for their readers. */
+  /** Drops kept chunks beyond the new limits at once. */
   setLimits(limits: ChunkLimits): void {
     this.#limits = limits;
     this.#evict();
@@ -148,250 +117,333 @@ export class ChunkStore {
 
   /** Ends all fetches. Their readers get a failure. */
   close(): void {
-    for (const chunk of [...this.#chunks.values()]) chunk.cancel.abort();
+    for (const chunk of [...this.#fetching]) chunk.cancel.abort();
   }
 
-  #find(key: string): StoredChunk | undefined {
-    const chunk = this.#chunks.get(key);
-    if (!chunk) return undefined;
-    if (chunk.expiresMs !== undefined && chunk.expiresMs <= this.#nowMs()) {
-      this.#forget(chunk);
-      return undefined;
-    }
-    this.#chunks.delete(key);
-    this.#chunks.set(key, chunk);
-    return chunk;
+  /** The known answers that the origin has given to this request, or to one for the whole. They may be stale. */
+  #answersTo(href: string, range: RangeRequest | undefined): Answer[] {
+    const key = keyOf(href, range);
+    const answers = [this.#shared.get(key), this.#keptAt(key)].flatMap((chunk) =>
+      chunk?.body ? [{ chunk, part: undefined }] : [],
+    );
+    const whole = range && this.#keptAt(keyOf(href, undefined));
+    const part = whole?.head?.status === 200 ? partOf(whole.body!, range!) : undefined;
+    return part ? [...answers, { chunk: whole!, part }] : answers;
   }
 
-  #findPart(key: string, range: RangeRequest): { whole: StoredChunk; part: BodyPart } | undefined {
-    const whole = this.#find(key);
-    if (whole?.expiresMs === undefined || whole.head?.status !== 200) return undefined;
-    const part = partOf(whole.body!, range);
-    return part && { whole, part };
+  /** A fetch that has no answer yet can be joined: its answer will be from after this request. */
+  #usable(key: string, answers: Answer[]): Answer | undefined {
+    const asked = this.#shared.get(key);
+    if (asked && !asked.body) return { chunk: asked, part: undefined };
+    return answers.find(({ chunk }) => chunk.policy!.isFresh(this.#nowMs()));
   }
 
-  #join(reader: Reader): void {
-    const { chunk } = reader;
-    if (chunk.readers.size === 0 && chunk.body) this.#pinnedBytes += chunk.body.totalBytes;
+  #keptAt(key: string): StoredChunk | undefined {
+    const chunk = this.#kept.get(key);
+    if (!chunk || this.#nowMs() - chunk.askedMs < this.#limits.cacheKeepMs) return chunk;
+    this.#drop(chunk);
+    return undefined;
+  }
+
+  #use(reader: Reader, { chunk, part }: Answer): void {
+    this.#counts.cacheHits++;
+    this.#join(reader, chunk, part);
+    if (chunk.body) setImmediate(() => this.#giveHead(reader, this.#storedHead(chunk, 0)));
+  }
+
+  #storedHead({ head, policy }: StoredChunk, serverFetchMs: number): PlanHead {
+    const age = String(policy!.ageSec(this.#nowMs()));
+    return { ...head!, headers: { ...head!.headers, age }, serverFetchMs };
+  }
+
+  #join(reader: Reader, chunk: StoredChunk, part: BodyPart | undefined): void {
+    reader.chunk = chunk;
+    reader.part = part;
     chunk.readers.add(reader);
+    if (chunk.isKept) {
+      this.#kept.delete(chunk.key);
+      this.#kept.set(chunk.key, chunk);
+    } else this.#pin(chunk);
   }
 
-  #leave(reader: Reader): void {
+  /** Starts the fetch of the reader's own chunk. */
+  #ask(reader: Reader): void {
     const { chunk } = reader;
-    if (!chunk.readers.delete(reader) || chunk.readers.size > 0) return;
-    if (chunk.body) this.#pinnedBytes -= chunk.body.totalBytes;
-    if (chunk.expiresMs !== undefined) return;
-    this.#forget(chunk);
-    chunk.cancel.abort();
+    this.#join(reader, chunk, undefined);
+    if (chunk.request.cache !== "no-store") this.#shared.set(chunk.key, chunk);
+    this.#freeConnection(chunk.origin);
+    this.#fetching.add(chunk);
+    void this.#fill(chunk);
+  }
+
+  /** Gives up a slow fetch if all connections to the origin are taken. Without one, the next fetch waits. */
+  #freeConnection(origin: string): void {
+    const limit = FETCHES_PER_ORIGIN_MAX;
+    const rivals = [...this.#fetching].filter((chunk) => chunk.origin === origin);
+    if (rivals.length < limit) return;
+    const nowMs = this.#nowMs();
+    const old = rivals.filter((chunk) => nowMs - chunk.askedMs >= FETCH_OLD_MS && chunk.readers.size > 0);
+    const slowest = firstToGo(old, () => 1, nowMs);
+    if (slowest) this.#cutOff(slowest, "connections to this origin", limit + 1, limit);
+  }
+
+  async #fill(chunk: StoredChunk): Promise<void> {
+    let isHandedOver = false;
+    try {
+      const response = await this.#answerOf(chunk);
+      if (response) isHandedOver = await this.#receive(chunk, response);
+    } catch (error) {
+      this.#fail(chunk, rejectionOf(error, this.#options.log));
+    } finally {
+      if (!isHandedOver) this.#fetching.delete(chunk);
+    }
+  }
+
+  /** The origin's answer. Undefined when the origin has confirmed the candidate, which the readers then have. */
+  async #answerOf(chunk: StoredChunk): Promise<OriginResponse | undefined> {
+    const { candidate, request, cancel } = chunk;
+    const conditions = candidate?.chunk.policy?.conditions(request.range !== undefined);
+    chunk.askedMs = this.#nowMs();
+    const { url, range, client } = request;
+    const response = await this.#options.egress.fetch(url, range, cancel.signal, client, conditions);
+    if (!candidate || response.status !== 304) return response;
+    response.cancel();
+    chunk.candidate = undefined;
+    if (this.#confirm(chunk, candidate, response)) return undefined;
+    return this.#answerOf(chunk);
+  }
+
+  /** Gives the readers of `chunk` the candidate that the origin's 304 is about. False if it is about another answer. */
+  #confirm(chunk: StoredChunk, { chunk: known, part }: Answer, response: OriginResponse): boolean {
+    const { headers, serverFetchMs } = headOf(response);
+    const policy = known.policy!.confirmed(response, chunk.askedMs, this.#nowMs());
+    const isGone = !known.isComplete && known.cancel.signal.aborted;
+    if (!policy || isGone || headers["location"] !== known.head!.headers["location"]) return false;
+    known.policy = policy;
+    known.askedMs = chunk.askedMs;
+    known.head = { ...known.head!, headers: { ...known.head!.headers, ...describing(headers) } };
+    const readers = [...chunk.readers];
+    chunk.readers.clear();
+    this.#unpin(chunk);
+    if (this.#shared.get(chunk.key) === chunk) {
+      if (known.isComplete || part) this.#shared.delete(chunk.key);
+      else this.#shared.set(chunk.key, known);
+    }
+    this.#counts.cacheHits += readers.length;
+    for (const reader of readers) this.#join(reader, known, part);
+    if (known.isComplete && !known.isKept) this.#keep(known);
+    this.#makeRoom(0, known);
+    for (const reader of readers) this.#giveHead(reader, this.#storedHead(known, serverFetchMs));
+    return true;
+  }
+
+  /** Reads the body for the readers. True if one of them has taken over the response. */
+  async #receive(chunk: StoredChunk, response: OriginResponse): Promise<boolean> {
+    if (chunk.readers.size === 0) {
+      response.cancel();
+      return false;
+    }
+    const head = headOf(response);
+    const reason = unshareableReason(response);
+    if (reason) return this.#handOver(chunk, head, response, reason);
+    chunk.policy = new AnswerPolicy(response, chunk.askedMs, this.#nowMs());
+    if (!chunk.policy.isShareable) this.#separate(chunk, [...chunk.readers].slice(1));
+    chunk.head = { ...head, totalBytes: response.totalBytes! };
+    chunk.body = new ChunkBody(response.totalBytes!);
+    for (const reader of [...chunk.readers]) this.#giveHead(reader, chunk.head);
+    for await (const bytes of response.body) {
+      this.#grow(chunk, chunk.body, bytes);
+      await this.#demand(chunk, chunk.body);
+    }
+    this.#complete(chunk);
+    return false;
+  }
+
+  /** Lets the readers ask for themselves, because nobody may get this answer but the reader that caused the fetch. */
+  #separate(chunk: StoredChunk, others: Reader[]): void {
+    for (const reader of others) {
+      chunk.readers.delete(reader);
+      reader.chunk = newChunk(chunk.key, chunk.origin, { ...chunk.request, cache: "no-store" });
+      this.#ask(reader);
+    }
   }
 
   #giveHead(reader: Reader, head: PlanHead): void {
     if (reader.hasHead || !reader.chunk.readers.has(reader)) return;
     reader.hasHead = true;
-    if (reader.part) reader.listener.onHead(partialHead(head, reader.part), reader.part);
+    const { part } = reader;
+    if (part) reader.listener.onHead(part.headOf(head), part);
     else reader.listener.onHead(head, reader.chunk.body!);
     if (reader.chunk.readers.has(reader)) reader.listener.onGrowth();
   }
 
-  async #fill(
-    chunk: StoredChunk,
-    url: string,
-    range: RangeRequest | undefined,
-    client: Client | undefined,
-  ): Promise<void> {
-    try {
-      const response = await this.#options.egress.fetch(url, range, chunk.cancel.signal, client);
-      if (chunk.readers.size === 0) return response.cancel();
-      const head = headOf(response);
-      const unshareable = unshareableReason(response);
-      if (unshareable) return this.#handOver(chunk, head, response, unshareable);
-      if (!this.#makeRoom(chunk, { ...head, totalBytes: response.totalBytes! })) return response.cancel();
-      chunk.keepMs = Math.min(keepMsOf(response.status, response.headers), this.#limits.cacheKeepMs);
-      for await (const bytes of response.body) this.#grow(chunk, bytes);
-      this.#complete(chunk);
-    } catch (error) {
-      this.#fail(chunk, rejectionOf(error, this.#options.log));
-    }
-  }
-
-  /** Allocates the body and gives the head to the readers. Returns false when the memory is full. */
-  #makeRoom(chunk: StoredChunk, head: PlanHead): boolean {
-    const wanted = this.#pinnedBytes + head.totalBytes;
-    if (wanted > this.#limits.pinnedBytes) {
-      const message =
-        `The proxy is busy with other chunks. They would fill ${wanted} bytes, ` +
-        `limit ${this.#limits.pinnedBytes}. Try again.`;
-      this.#fail(chunk, { kind: "proxyBusy", message, got: wanted, limit: this.#limits.pinnedBytes });
-      return false;
-    }
-    chunk.head = head;
-    chunk.body = new GrowingBody(head.totalBytes);
-    this.#pinnedBytes += head.totalBytes;
-    for (const reader of [...chunk.readers]) this.#giveHead(reader, head);
-    return true;
-  }
-
-  #grow(chunk: StoredChunk, bytes: Uint8Array): void {
+  /** Throws when the chunk is cut off, because others need the memory more. */
+  #grow(chunk: StoredChunk, body: ChunkBody, bytes: Uint8Array): void {
+    const growth = body.growthFor(bytes.length);
+    this.#makeRoom(growth, chunk);
+    if (chunk.cancel.signal.aborted) throw egressError("aborted", "The request was given up.");
+    body.append(bytes);
     this.#counts.originBytes += bytes.length;
-    chunk.body!.append(bytes);
+    this.#pinnedBytes += growth;
+    const { client } = leaderOf(chunk);
+    this.#unread.add(client, bytes.length, this.#limits.unreadBytes, this.#nowMs());
     for (const reader of [...chunk.readers])
       if (chunk.readers.has(reader) && reader.hasHead) reader.listener.onGrowth();
   }
 
+  /** Resolves when the readers have use for more of the body than there is. */
+  async #demand(chunk: StoredChunk, body: ChunkBody): Promise<void> {
+    const untilMs = this.#nowMs() + READERS_SILENT_MS;
+    while (body.availableBytes < body.totalBytes && !chunk.cancel.signal.aborted) {
+      const leader = leaderOf(chunk);
+      const { readAheadBytes, unreadBytes } = this.#limits;
+      const isAhead = body.availableBytes >= leader.wantedBytes + readAheadBytes;
+      if (!isAhead && this.#unread.spentBy(leader.client, unreadBytes, this.#nowMs()) < unreadBytes) return;
+      if (this.#nowMs() >= untilMs)
+        throw egressError("aborted", `No reader took a byte of the chunk for ${READERS_SILENT_MS} ms.`);
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, isAhead ? READERS_SILENT_MS : BUDGET_POLL_MS);
+        chunk.wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+  }
+
+  #take(reader: Reader, takenBytes: number, wantedBytes: number): void {
+    const { chunk } = reader;
+    if (!chunk.readers.has(reader)) return;
+    const taken = takenBytes - reader.takenBytes;
+    reader.takenBytes = takenBytes;
+    if (taken > 0 && this.#fetching.has(chunk))
+      this.#unread.add(reader.client, -taken * PROXIES_MAX, this.#limits.unreadBytes, this.#nowMs());
+    if (wantedBytes <= reader.wantedBytes && taken === 0) return;
+    reader.wantedBytes = Math.max(reader.wantedBytes, wantedBytes);
+    chunk.wake();
+  }
+
   #complete(chunk: StoredChunk): void {
-    const bytes = chunk.body!.totalBytes;
-    if (this.#chunks.get(chunk.key) !== chunk) return;
-    if (chunk.keepMs <= 0 || bytes > this.#limits.cacheBytes) {
-      this.#chunks.delete(chunk.key);
-    } else {
-      chunk.expiresMs = this.#nowMs() + chunk.keepMs;
-      this.#keptBytes += bytes;
-      this.#evict();
-    }
+    chunk.isComplete = true;
+    if (this.#shared.get(chunk.key) !== chunk) return;
+    this.#shared.delete(chunk.key);
+    this.#keep(chunk);
   }
 
+  /** Keeps a complete chunk if its answer may be used again and there is room. */
+  #keep(chunk: StoredChunk): void {
+    const { key, head, body, policy, request } = chunk;
+    const { cacheBytes, cacheKeepMs } = this.#limits;
+    const isFull = head!.status === 200 || head!.status === 206;
+    if (!isFull || !policy!.isReusable(request.range !== undefined)) return;
+    if (body!.totalBytes > cacheBytes || cacheKeepMs === 0) return;
+    const older = this.#kept.get(key);
+    if (older) this.#drop(older);
+    this.#unpin(chunk);
+    chunk.isKept = true;
+    this.#kept.set(key, chunk);
+    this.#keptBytes += body!.totalBytes;
+    this.#evict();
+  }
+
+  /** Chunks that nobody reads go first, because the others stay in memory for their readers. */
   #evict(): void {
-    for (const chunk of this.#chunks.values()) {
-      if (this.#keptBytes <= this.#limits.cacheBytes) return;
-      if (chunk.expiresMs !== undefined) this.#forget(chunk);
+    for (const isRead of [false, true])
+      for (const chunk of this.#kept.values()) {
+        if (this.#keptBytes <= this.#limits.cacheBytes) return;
+        if (isRead || chunk.readers.size === 0) this.#drop(chunk);
+      }
+  }
+
+  /** Hides a kept chunk from new readers. Its present readers continue, as far as there is memory for them. */
+  #drop(chunk: StoredChunk): void {
+    this.#kept.delete(chunk.key);
+    chunk.isKept = false;
+    this.#keptBytes -= chunk.body!.totalBytes;
+    if (chunk.readers.size === 0) return;
+    this.#pin(chunk);
+    this.#makeRoom(0, chunk);
+  }
+
+  #pin(chunk: StoredChunk): void {
+    if (this.#pinned.has(chunk)) return;
+    this.#pinned.add(chunk);
+    this.#pinnedBytes += chunk.body?.heldBytes ?? 0;
+  }
+
+  #unpin(chunk: StoredChunk): void {
+    if (this.#pinned.delete(chunk)) this.#pinnedBytes -= chunk.body?.heldBytes ?? 0;
+  }
+
+  /** Cuts off slow readers until `byteCount` more bytes fit. `chunk` itself may be the one that has to go. */
+  #makeRoom(byteCount: number, chunk: StoredChunk): void {
+    const limit = this.#limits.pinnedBytes;
+    for (;;) {
+      const wanted = this.#pinnedBytes + byteCount;
+      if (wanted <= limit) return;
+      const sizeOf = (each: StoredChunk) => (each.body?.heldBytes ?? 0) + (each === chunk ? byteCount : 0);
+      const slowest = firstToGo(this.#pinned, sizeOf, this.#nowMs());
+      if (!slowest) return;
+      this.#cutOff(slowest, "bytes", wanted, limit);
+      if (slowest === chunk) return;
     }
   }
 
-  /** Hides the chunk from new readers. Its current readers continue. */
-  #forget(chunk: StoredChunk): void {
-    if (this.#chunks.get(chunk.key) !== chunk) return;
-    this.#chunks.delete(chunk.key);
-    if (chunk.expiresMs !== undefined) this.#keptBytes -= chunk.body!.totalBytes;
+  #cutOff(chunk: StoredChunk, what: string, got: number, limit: number): void {
+    const message = `The proxy is busy, and this chunk was read too slowly: ${got} ${what}, limit ${limit}. Try again.`;
+    this.#fail(chunk, { kind: "proxyBusy", message, got, limit });
   }
 
-  #fail(chunk: StoredChunk, rejection: Rejection, except?: Reader): void {
-    this.#forget(chunk);
+  #leave(reader: Reader): void {
+    const { chunk } = reader;
+    if (!chunk.readers.delete(reader)) return;
+    if (chunk.readers.size > 0) return chunk.wake();
+    this.#unpin(chunk);
+    if (!chunk.isComplete) this.#abandon(chunk);
+  }
+
+  #abandon(chunk: StoredChunk): void {
+    if (this.#shared.get(chunk.key) === chunk) this.#shared.delete(chunk.key);
+    chunk.cancel.abort();
+    chunk.wake();
+  }
+
+  #fail(chunk: StoredChunk, rejection: Rejection): void {
+    this.#abandon(chunk);
     for (const reader of [...chunk.readers]) {
-      if (reader === except || !chunk.readers.has(reader)) continue;
       this.#leave(reader);
       reader.listener.onFailure(rejection);
     }
   }
 
-  /**
-   * Gives the response to the first reader that can stream it. The other readers fail, because they would need the body
-   * from its start.
-   */
-  #handOver(chunk: StoredChunk, head: OriginHead, response: OriginResponse, reason: Rejection): void {
-    const taker = [...chunk.readers].find((reader) => reader.listener.onUnshareable);
-    this.#fail(chunk, reason, taker);
-    if (!taker) return response.cancel();
-    taker.listener.onUnshareable!(head, { ...response, body: this.#counted(response.body) });
+  /** Gives the response to the first reader that can stream it. The others need the body from its start. */
+  #handOver(chunk: StoredChunk, head: OriginHead, response: OriginResponse, reason: Rejection): boolean {
+    const [taker, ...streamers] = [...chunk.readers].filter(({ listener }) => listener.onUnshareable);
+    for (const reader of [...chunk.readers]) {
+      if (reader.listener.onUnshareable) continue;
+      chunk.readers.delete(reader);
+      reader.listener.onFailure(reason);
+    }
+    this.#separate(chunk, streamers);
+    if (!taker) {
+      this.#unpin(chunk);
+      this.#abandon(chunk);
+      response.cancel();
+      return false;
+    }
+    if (this.#shared.get(chunk.key) === chunk) this.#shared.delete(chunk.key);
+    taker.listener.onUnshareable!(head, { ...response, body: this.#counted(chunk, response.body) });
+    return true;
   }
 
-  async *#counted(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    for await (const bytes of body) {
-      this.#counts.originBytes += bytes.length;
-      yield bytes;
+  async *#counted(chunk: StoredChunk, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    try {
+      for await (const bytes of body) {
+        this.#counts.originBytes += bytes.length;
+        yield bytes;
+      }
+    } finally {
+      this.#fetching.delete(chunk);
     }
   }
-}
-
-/** A buffer of the announced length that fills from its start. */
-class GrowingBody implements ChunkSource {
-  readonly #buffer: Uint8Array;
-  readonly #digests: Digests;
-  availableBytes = 0;
-
-  constructor(readonly totalBytes: number) {
-    this.#buffer = Buffer.allocUnsafeSlow(totalBytes);
-    this.#digests = new Digests(totalBytes, (start, end) => this.view(start, end));
-  }
-  view(start: number, end: number): Uint8Array {
-    if (start < 0 || end > this.availableBytes || start > end) {
-      throw new RangeError(`view: got ${start}..${end}, available ${this.availableBytes}`);
-    }
-    return this.#buffer.subarray(start, end);
-  }
-  digest(start: number, end: number): Uint8Array {
-    return this.#digests.of(start, end);
-  }
-  append(bytes: Uint8Array): void {
-    this.#buffer.set(bytes, this.availableBytes);
-    this.availableBytes += bytes.length;
-  }
-}
-
-/** A part of a complete body, from `start` on. */
-class BodyPart implements ChunkSource {
-  readonly availableBytes: number;
-
-  readonly #body: GrowingBody;
-
-  constructor(
-    body: GrowingBody,
-    readonly start: number,
-    readonly totalBytes: number,
-  ) {
-    this.#body = body;
-
-    this.availableBytes = totalBytes;
-  }
-  get bodyBytes(): number {
-    return this.#body.totalBytes;
-  }
-  view(start: number, end: number): Uint8Array {
-    if (start < 0 || end > this.totalBytes || start > end)
-      throw new RangeError(`view: got ${start}..${end}, available ${this.totalBytes}`);
-    return this.#body.view(this.start + start, this.start + end);
-  }
-  digest(start: number, end: number): Uint8Array {
-    return this.#body.digest(this.start + start, this.start + end);
-  }
-}
-
-/** undefined when the body holds no byte of the range. The origin then decides the answer. */
-function partOf(body: GrowingBody, range: RangeRequest): BodyPart | undefined {
-  const part = resolveRange(range, body.totalBytes);
-  return part && new BodyPart(body, part.start, part.end - part.start + 1);
-}
-
-function partialHead(head: PlanHead, { start, totalBytes, bodyBytes }: BodyPart): PlanHead {
-  const contentRange = formatContentRange({ start, end: start + totalBytes - 1 }, bodyBytes);
-  return { ...head, status: 206, headers: { ...head.headers, "content-range": contentRange }, totalBytes };
-}
-
-const keyOf = (href: string, range: RangeRequest | undefined): string => `${range ? formatRange(range) : ""} ${href}`;
-
-function newChunk(key: string): StoredChunk {
-  return {
-    key,
-    readers: new Set(),
-    cancel: new AbortController(),
-    head: undefined,
-    body: undefined,
-    keepMs: 0,
-    expiresMs: undefined,
-  };
-}
-
-function headOf({ status, headers, totalBytes, serverFetchMs }: OriginResponse): OriginHead {
-  const passed: Record<string, string> = {};
-  let [count, bytes] = [0, 0];
-  for (const name of new Set([...FIRST_HEADERS, ...Object.keys(headers)])) {
-    // The cookie is the proxy's, so only the fact counts.
-    const value = name === "set-cookie" && headers[name] !== undefined ? "" : headers[name];
-    // The plan itself states the length.
-    if (value === undefined || name === "content-length" || name.length > LIMITS.headerNameBytesMax) continue;
-    const size = name.length + Buffer.byteLength(value);
-    if (Buffer.byteLength(value) > LIMITS.headerValueBytesMax || bytes + size > LIMITS.planHeaderBytesMax) continue;
-    if (++count > LIMITS.planHeadersMax) break;
-    bytes += size;
-    passed[name] = value;
-  }
-  return { status, headers: passed, totalBytes, serverFetchMs };
-}
-
-function unshareableReason({ totalBytes }: OriginResponse): Rejection | undefined {
-  const limit = LIMITS.chunkBytesMax;
-  if (totalBytes === null)
-    return egressError("lengthUnknown", "The origin does not state the body's length.").rejection;
-  if (totalBytes <= limit) return undefined;
-  const message = `The body is too long for one chunk: got ${totalBytes} bytes, limit ${limit}.`;
-  return { kind: "chunkTooLarge", message, got: totalBytes, limit };
 }

@@ -103,6 +103,7 @@ export class HttpDelivery implements Feeder {
     const { response, shaper, wanted } = this.#options;
     this.#sentBytes += bytes.length;
     wanted.client?.noteSent(bytes.length);
+    this.#lease?.take(this.#sentBytes, this.#sentBytes);
     if (this.#options.allowance) this.#options.allowance.leftBytes -= bytes.length;
     if (response.write(bytes)) return;
     this.#waitsForClient = true;

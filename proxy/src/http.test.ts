@@ -27,9 +27,11 @@ const origin = http.createServer((request, response) => {
     etag: '"e"',
     "last-modified": "Thu, 01 Jan 2026 00:00:00 GMT",
     "access-control-allow-origin": "http://page.test",
+    "cache-control": request.url === "/unknown-age" ? "no-cache" : "public, max-age=60",
     "set-cookie": "a=b",
   };
   if (request.url === "/404") response.writeHead(404, { "content-length": 4 }).end("gone");
+  else if (request.headers["if-none-match"] === '"e"') response.writeHead(304, { etag: '"e"' }).end();
   else if (request.url === "/short")
     response.writeHead(200, { "content-length": 1000 }).write("abc", () => response.destroy());
   else if (request.url === "/chunked") response.writeHead(200, common).write(RESOURCE, () => response.end("end"));
@@ -66,6 +68,7 @@ let oddUrl: string;
 let proxyUrl: string;
 let proxy: http.Server;
 let egress: Egress;
+let chunks: ChunkStore;
 let status: "starting" | "ok" | "draining" = "ok";
 let deliveries = 0;
 let allowance: Allowance | undefined;
@@ -83,10 +86,15 @@ beforeAll(async () => {
   oddUrl = await listening(oddOrigin);
   const allowPrivate = [originUrl, oddUrl].map((url) => ({ host: "127.0.0.1", port: Number(new URL(url).port) }));
   egress = new Egress({ policy: { allow: [{ host: "*" }], allowPrivate, ownAddresses: new Set() } });
+  chunks = new ChunkStore({
+    egress,
+    log,
+    limits: { cacheBytes: 1e7, pinnedBytes: 2 ** 28, cacheKeepMs: 60_000, readAheadBytes: 1e6, unreadBytes: 1e8 },
+  });
   const options: HttpOptions = {
     health: () => ({ status, name: "p", engine: "e", sessions: 0 }),
     nonce: "nonce",
-    chunks: new ChunkStore({ egress, log, limits: { cacheBytes: 1e7, pinnedBytes: 2 ** 28, cacheKeepMs: 60_000 } }),
+    chunks,
     shaper: new Shaper(0),
     log,
     admit: () => allowance,
@@ -159,6 +167,24 @@ test("http: the second request is answered from the cache, and the headers say s
   expect(await isWhole(response)).toBe(true);
   expect(response.headers.get("server-timing")).toBe("origin;dur=0.0");
   expect(fetches).toEqual(["/again"]);
+});
+
+test("http: an answer without freshness is used again when the origin has confirmed it", async () => {
+  await (await through(`${originUrl}/unknown-age`)).arrayBuffer();
+  const bytesBefore = chunks.stats.originBytes;
+  const response = await through(`${originUrl}/unknown-age`);
+  expect(await isWhole(response)).toBe(true);
+  expect([fetches.length, chunks.stats.originBytes - bytesBefore]).toEqual([2, 0]);
+});
+
+test("http: the cache mode of a request reaches the store, and an unknown one is refused", async () => {
+  const withMode = (cache: string) =>
+    fetch(`${proxyUrl}/v1/fetch?url=${encodeURIComponent(`${originUrl}/mode`)}&cache=${cache}`, {
+      headers: { "tributary-client": "test", origin: EXTENSION },
+    });
+  for (const cache of ["default", "no-cache", "no-store"]) expect(await isWhole(await withMode(cache))).toBe(true);
+  expect(fetches).toHaveLength(3);
+  expect(await errorOf(await withMode("only-if-cached"))).toEqual([400, "badRequest"]);
 });
 
 test("http: a range is passed on and answered with 206", async () => {

@@ -38,7 +38,7 @@ const origin = http.createServer((request, response) => {
     response.writeHead(200, { "content-length": 200_000 }).write(RESOURCE.subarray(0, 100_000));
     setTimeout(() => response.end(RESOURCE.subarray(100_000, 200_000)), 3000);
   } else if (request.url === "/empty") response.writeHead(200, { "content-length": 0 }).end();
-  else response.writeHead(200, { "content-length": RESOURCE.length }).end(RESOURCE);
+  else response.writeHead(200, { "content-length": RESOURCE.length, "cache-control": "max-age=60" }).end(RESOURCE);
 });
 let originPort: number;
 const children: ChildProcess[] = [];

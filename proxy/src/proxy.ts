@@ -8,7 +8,7 @@ import { createServer, type Server } from "node:http";
 import { isIP, type AddressInfo } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
 import type { ProxyControl, ProxyHello } from "@tributary/contract/schema";
-import { xorshift128, type Codec } from "@tributary/protocol";
+import { EncoderPool, xorshift128, type Codec } from "@tributary/protocol";
 import { loadNativeTransport, type NativeTransport } from "@tributary/native-transport";
 import type { Channel, OpenSession } from "./channel";
 import { ChunkStore } from "./chunks";
@@ -78,6 +78,7 @@ export class Proxy {
   readonly #egress: Egress;
   readonly #chunks: ChunkStore;
   readonly #shaper: Shaper;
+  readonly #encoders: EncoderPool;
   readonly #nonce = randomUUID();
   readonly #http: Server;
   #rtc: Rtc | undefined;
@@ -113,6 +114,7 @@ export class Proxy {
     this.#egress = new Egress({ policy: policyOf(config) });
     this.#limits = limitsOf(config);
     this.#chunks = new ChunkStore({ egress: this.#egress, log, limits: this.#limits });
+    this.#encoders = new EncoderPool(codec, this.#limits.coderBytes);
     this.#shaper = new Shaper(config.RATE_BYTES_PER_SEC);
     const app = makeApp({
       health: () => ({
@@ -224,6 +226,7 @@ export class Proxy {
     this.#webTransport?.close();
     this.#udp?.close();
     this.#chunks.close();
+    this.#encoders.free();
     this.#egress.close();
     this.#http.closeAllConnections();
     await new Promise<void>((resolve) => this.#http.close(() => resolve()));
@@ -290,6 +293,7 @@ export class Proxy {
   #makeSession(id: string, channel: Channel, client: Client, onClosed: () => void): Session {
     const codec = this.#codec;
     const chunks = this.#chunks;
+    const encoders = this.#encoders;
     const shaper = this.#shaper;
     const counters = this.#counters;
     const log = this.#log;
@@ -298,6 +302,7 @@ export class Proxy {
       id,
       channel,
       codec,
+      encoders,
       rng,
       chunks,
       shaper,
@@ -359,6 +364,7 @@ export class Proxy {
     this.#limits = narrowed(limitsOf(this.#config), values);
     this.#shaper.setRate(this.#limits.rateBytesPerSec);
     this.#chunks.setLimits(this.#limits);
+    this.#encoders.setLimit(this.#limits.coderBytes);
     this.#egress.setTimes({
       headMs: this.#limits.originHeadMs,
       stallMs: this.#limits.originStallMs,

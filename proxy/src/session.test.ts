@@ -31,7 +31,7 @@ class FakeChunks {
     if (url.includes("refused")) throw egressError("egressRefused", "not allowed");
     const entry = { url, listener, closed: false };
     this.opened.push(entry);
-    return { close: () => void (entry.closed = true) };
+    return { take: () => undefined, close: () => void (entry.closed = true) };
   };
   answer(index: number, body: Uint8Array): { grow(bytes: number): void } {
     const source = {

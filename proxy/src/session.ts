@@ -5,7 +5,7 @@
  */
 import type { Rejection } from "@tributary/contract";
 import { encodeFrame, LIMITS, parseFrame, requestIdOf, Sender } from "@tributary/protocol";
-import type { Codec, Frame, RequestFrame, Rng } from "@tributary/protocol";
+import type { Codec, EncoderPool, Frame, RequestFrame, Rng } from "@tributary/protocol";
 import type { Channel, ChannelHandlers } from "./channel";
 import type { ChunkStore, Lease } from "./chunks";
 import type { Client } from "./clients";
@@ -19,6 +19,8 @@ export interface SessionOptions {
   id: string;
   channel: Channel;
   codec: Codec;
+  /** Those of all sessions. */
+  encoders?: EncoderPool;
   rng: Rng;
   chunks: Pick<ChunkStore, "open">;
   shaper: Shaper;
@@ -170,6 +172,7 @@ export class Session implements Feeder, ChannelHandlers {
       this.#options.client.noteSent(bytes.length);
       sentBytes += bytes.length;
     }
+    for (const { sender, lease } of this.#turns) lease?.take(sender.stats.sentBytes, sender.wantedBytes);
     if (!this.#closed) this.#arm();
     return sentBytes;
   }
@@ -199,9 +202,9 @@ export class Session implements Feeder, ChannelHandlers {
     }
     const allowance = this.#admit(request.token);
     if (allowance && "kind" in allowance) return this.#reject(requestId, allowance);
-    const { codec, rng } = this.#options;
+    const { codec, encoders, rng } = this.#options;
     const delivery: PacketDelivery = {
-      sender: new Sender({ request, codec, rng, nowMs, memoryFor }),
+      sender: new Sender({ request, codec, ...(encoders ? { encoders } : {}), rng, nowMs, memoryFor }),
       lease: undefined,
       allowance,
       isSpent: false,

@@ -3,9 +3,9 @@
  * encoders (docs/adr/0007-coding-in-batches.md). A changed grant wastes at most one batch. It decides neither what to
  * send nor when. Rule: protocol.md §5.3.
  */
-import type { Codec, Encoder } from "../codec";
-import { generationBytes, generationStart, symbolsIn, type Geometry } from "../geometry";
+import type { Geometry } from "../geometry";
 import type { ChunkSource, Rng } from "../types";
+import type { EncoderPool } from "./encoder-pool";
 
 /** An encoder makes this many in one pass over the generation. */
 export const BATCH_SYMBOLS_MAX = 16;
@@ -17,7 +17,6 @@ export interface CodedSymbol {
 }
 
 export class CodedSymbols {
-  readonly #encoders = new Map<number, Encoder>();
   readonly #seeds = new Uint32Array(BATCH_SYMBOLS_MAX);
   readonly #payloads: Uint8Array;
   /** The present batch: its generation, how many of its symbols were given, and how many it has. */
@@ -25,14 +24,14 @@ export class CodedSymbols {
   #given = 0;
   #made = 0;
 
-  readonly #codec: Codec;
+  readonly #encoders: EncoderPool;
   readonly #rng: Rng;
   readonly #geometry: Geometry;
   readonly #source: ChunkSource;
 
   /** `source` must hold all bytes of a generation before a symbol of it is asked for. */
-  constructor(codec: Codec, rng: Rng, geometry: Geometry, source: ChunkSource) {
-    this.#codec = codec;
+  constructor(encoders: EncoderPool, rng: Rng, geometry: Geometry, source: ChunkSource) {
+    this.#encoders = encoders;
     this.#rng = rng;
     this.#geometry = geometry;
     this.#source = source;
@@ -50,37 +49,13 @@ export class CodedSymbols {
     return { seed: this.#seeds[this.#given++]!, payload: this.#payloads.subarray(start, start + symbolBytes) };
   }
 
-  /** The client has all generations below `base`. */
-  freeBelow(base: number): void {
-    for (const [index, encoder] of this.#encoders) {
-      if (index >= base) continue;
-      encoder.free();
-      this.#encoders.delete(index);
-    }
-  }
-
-  free(): void {
-    this.freeBelow(Infinity);
-  }
-
   #make(generationIndex: number, count: number): void {
     const seeds = this.#seeds.subarray(0, count);
     for (let i = 0; i < count; i++) seeds[i] = this.#rng();
-    this.#encoderOf(generationIndex).encodeSeeds(seeds, this.#payloads.subarray(0, count * this.#geometry.symbolBytes));
+    const encoder = this.#encoders.encoderOf(this.#source, this.#geometry, generationIndex);
+    encoder.encodeSeeds(seeds, this.#payloads.subarray(0, count * this.#geometry.symbolBytes));
     this.#generationIndex = generationIndex;
     this.#given = 0;
     this.#made = count;
-  }
-
-  #encoderOf(generationIndex: number): Encoder {
-    const known = this.#encoders.get(generationIndex);
-    if (known) return known;
-    const geometry = this.#geometry;
-    const source = this.#source;
-    const encoder = this.#codec.createEncoder(symbolsIn(geometry, generationIndex), geometry.symbolBytes);
-    const start = generationStart(geometry, generationIndex);
-    encoder.setSymbols(0, source.view(start, start + generationBytes(geometry, generationIndex)));
-    this.#encoders.set(generationIndex, encoder);
-    return encoder;
   }
 }

@@ -17,6 +17,8 @@ export class GrantedSchedule implements Schedule {
    * since no other proxy has them. Later packets are coded, and this is undefined.
    */
   symbolIndex: number | undefined;
+  /** Up to the end of what comes next or was sent, or of the first generation that the client lacks. */
+  wantedBytes = 0;
   #sent = 0;
   /** The packets that are not sent yet, from `#at` on. */
   #runs: GrantedRun[];
@@ -48,7 +50,9 @@ export class GrantedSchedule implements Schedule {
     const { generationSize, symbolBytes, totalBytes } = this.#geometry;
     const own = this.#ownSymbol(index);
     const upTo = own === undefined ? (index + 1) * generationSize : index * generationSize + own + 1;
-    if (availableBytes < Math.min(upTo * symbolBytes, totalBytes)) return undefined;
+    const endBytes = Math.min(upTo * symbolBytes, totalBytes);
+    this.wantedBytes = Math.max(this.wantedBytes, endBytes);
+    if (availableBytes < endBytes) return undefined;
     this.symbolIndex = own;
     if (own !== undefined) this.#symbolsSent[index]!++;
     (this.#sequences[index] ??= []).push(this.#sent++);
@@ -72,9 +76,11 @@ export class GrantedSchedule implements Schedule {
    * grant that begins after the last sent packet. At most the packets that the chunk and a window could need are kept.
    * The cost grows with the runs of the grant, not with their packets or with what was sent before.
    */
-  grant({ grantSequence, fromSequence, runs }: GrantFrame): void {
+  grant({ grantSequence, fromSequence, base, runs }: GrantFrame): void {
     if (grantSequence <= this.lastGrantSequence || fromSequence > this.#sent) return;
     this.lastGrantSequence = grantSequence;
+    const { generationSize, symbolBytes, totalBytes } = this.#geometry;
+    this.wantedBytes = Math.max(this.wantedBytes, Math.min((base + 1) * generationSize * symbolBytes, totalBytes));
     const kept: GrantedRun[] = [];
     const sentOf = new Map<number, number>();
     const granted = runs.reduce((sum, { count }) => sum + count, fromSequence - this.#sent);

@@ -10,6 +10,8 @@ import type { FeedbackFrame, Rng } from "../types";
 
 /** `item` is a symbol index (uncoded) or a generation index (coded). */
 export interface Schedule {
+  /** The client's reports and orders give use for the first `wantedBytes` of the body. */
+  readonly wantedBytes: number;
   /** The next item to send, now in transit; undefined when nothing is sendable. */
   next(availableBytes: number): number | undefined;
   /** How many packets of `item` come right after the one just given, as far as that is decided; at most `limit`. */
@@ -43,6 +45,11 @@ export class RandomSchedule implements Schedule {
 
     this.#received = new Uint8Array(geometry.symbolCount);
     this.#place = new Int32Array(geometry.symbolCount).fill(-1);
+  }
+
+  get wantedBytes(): number {
+    const { symbolBytes, totalBytes } = this.#geometry;
+    return Math.min((this.#windowStart + this.#windowPackets) * symbolBytes, totalBytes);
   }
 
   next(availableBytes: number): number | undefined {
@@ -122,6 +129,11 @@ export class RarestGenerationSchedule implements Schedule {
     this.#windowGenerations = Math.max(1, Math.floor(windowPackets / geometry.generationSize));
     this.#received = new Uint8Array(geometry.generationCount);
     this.#inTransit = new Uint16Array(geometry.generationCount);
+  }
+
+  get wantedBytes(): number {
+    const { generationSize, symbolBytes, totalBytes } = this.#geometry;
+    return Math.min((this.#windowStart + this.#windowGenerations) * generationSize * symbolBytes, totalBytes);
   }
 
   next(availableBytes: number): number | undefined {

@@ -7,6 +7,7 @@ import type { Rejection } from "@tributary/contract";
 import type { Codec } from "../codec";
 import { CodedSymbols } from "./coded-symbols";
 import { DigestAnnouncer } from "./digest-announcer";
+import { EncoderPool } from "./encoder-pool";
 import { encodeFrame, encodeData } from "../wire/frames";
 import { geometryOf, isRejection, type Geometry } from "../geometry";
 import { PLAN_REPEAT_PACKETS, TIMING } from "../limits";
@@ -31,7 +32,9 @@ export class Sender {
   readonly requestId: number;
   readonly stats = { sentPackets: 0, sentBytes: 0, feedbackFrames: 0 };
   readonly #request: RequestFrame;
-  readonly #codec: Codec;
+  readonly #encoders: EncoderPool;
+  /** It is nobody else's. */
+  readonly #ownEncoders: EncoderPool | undefined;
   readonly #rng: Rng;
   readonly #memoryFor: ((byteCount: number) => Uint8Array) | undefined;
   #body: Body | undefined;
@@ -47,17 +50,22 @@ export class Sender {
   #epoch = 0;
   #result: SenderOutcome | undefined;
 
-  /** `memoryFor` gives the memory that a data frame is written to. By default each frame has memory of its own. */
+  /**
+   * `memoryFor` gives the memory that a data frame is written to. By default each frame has memory of its own. Senders
+   * with the same `encoders` share them. By default a sender has its own.
+   */
   constructor(options: {
     request: RequestFrame;
     codec: Codec;
+    encoders?: EncoderPool;
     rng: Rng;
     nowMs: number;
     memoryFor?: (byteCount: number) => Uint8Array;
   }) {
     this.#request = options.request;
     this.requestId = options.request.requestId;
-    this.#codec = options.codec;
+    if (!options.encoders) this.#ownEncoders = new EncoderPool(options.codec);
+    this.#encoders = options.encoders ?? this.#ownEncoders!;
     this.#rng = options.rng;
     this.#memoryFor = options.memoryFor;
     this.#lastHeardMs = options.nowMs;
@@ -72,12 +80,17 @@ export class Sender {
     return this.#result;
   }
 
+  /** The sender has use for the first `wantedBytes` of the body. */
+  get wantedBytes(): number {
+    return this.#body?.schedule.wantedBytes ?? 0;
+  }
+
   /** The origin has answered. `source` then grows by itself. */
   handlePlan(head: PlanHead, source: ChunkSource): void {
     if (this.#body || this.#failure || this.finished) return;
     const geometry = geometryOf(head.totalBytes, this.#request.symbolBytes, this.#request.generationSize);
     if (isRejection(geometry)) return this.handleFailure(geometry);
-    const coded = new CodedSymbols(this.#codec, this.#rng, geometry, source);
+    const coded = new CodedSymbols(this.#encoders, this.#rng, geometry, source);
     const announces = this.#request.digests && source.digest;
     const digests = announces ? new DigestAnnouncer(this.requestId, geometry, source) : undefined;
     this.#body = { head, source, geometry, schedule: this.#scheduleFor(geometry), coded, digests };
@@ -154,7 +167,7 @@ export class Sender {
   }
 
   free(): void {
-    this.#body?.coded.free();
+    this.#ownEncoders?.free();
   }
 
   #quietMs(): number {
@@ -192,7 +205,6 @@ export class Sender {
     if (!this.#body || this.#request.mode === "coded" || frame.epoch < this.#epoch) return;
     if (frame.epoch > this.#epoch) this.#startEpoch(this.#body, frame.epoch);
     this.#body.schedule.acknowledge(frame.received, frame.base);
-    if (frame.received.kind === "degreesOfFreedom") this.#body.coded.freeBelow(frame.base);
     if (frame.feedbackSequence <= this.#lastFeedbackSequence) return;
     this.#lastFeedbackSequence = frame.feedbackSequence;
     this.#transit.handleReport(frame.nextSequence, this.#body.schedule, nowMs);
@@ -210,7 +222,6 @@ export class Sender {
     this.#clientHeard = true;
     if (!(this.#body?.schedule instanceof GrantedSchedule)) return;
     this.#body.schedule.grant(frame);
-    this.#body.coded.freeBelow(frame.base);
   }
 
   #nextOfBody(nowMs: number): Uint8Array | undefined {

@@ -1,7 +1,8 @@
 /**
  * The only way out of a proxy: one GET of a vetted URL. It follows at most three redirects and vets each of them. It
- * sends no header of the client except a range. It limits sizes and times. A body of another length than announced is
- * an error. Not here: what may be fetched (policy.ts), and sharing and keeping (../chunks.ts).
+ * sends no header of the client except a range, and the validators of an answer that the proxy keeps. It limits sizes
+ * and times. A body of another length than announced is an error. Not here: what may be fetched (policy.ts), and
+ * sharing and keeping (../chunks.ts).
  */
 import http from "node:http";
 import https from "node:https";
@@ -60,6 +61,14 @@ export interface OriginResponse extends ResponseHead {
   cancel(): void;
 }
 
+/** Headers by which the origin tells whether a stored answer is still right (RFC 9110 §13.1). */
+export type Conditions = Record<string, string>;
+
+interface Wanted {
+  range: RangeRequest | undefined;
+  conditions: Conditions;
+}
+
 interface Followed {
   message: http.IncomingMessage;
   url: URL;
@@ -110,6 +119,7 @@ export class Egress {
     range: RangeRequest | undefined,
     signal: AbortSignal,
     client?: Client,
+    conditions: Conditions = {},
   ): Promise<OriginResponse> {
     const refused = client?.bytesRefusal();
     if (refused) throw new EgressError(refused);
@@ -124,7 +134,7 @@ export class Egress {
     const timer = setTimeout(() => cancel.abort(tooLate), this.#times.headMs);
     const done = (): void => signal.removeEventListener("abort", stop);
     try {
-      const followed = await this.#follow(text, range, cancel.signal, client?.name ?? "");
+      const followed = await this.#follow(text, { range, conditions }, cancel.signal, client?.name ?? "");
       followed.message.once("close", done);
       const noteBytes = (bytes: number): void => client?.noteOrigin(bytes);
       return this.#describe(followed, range, performance.now() - startMs, cancel, noteBytes);
@@ -144,7 +154,7 @@ export class Egress {
     this.#agents.destroy();
   }
 
-  async #follow(text: string, range: RangeRequest | undefined, signal: AbortSignal, client: string): Promise<Followed> {
+  async #follow(text: string, wanted: Wanted, signal: AbortSignal, client: string): Promise<Followed> {
     const seen = new Set<string>();
     const hops: Hop[] = [];
     for (let url = this.vet(text); ;) {
@@ -154,7 +164,7 @@ export class Egress {
         throw egressError("tooManyRedirects", `The origin redirects too often: limit ${REDIRECTS_MAX}.`, numbers);
       }
       seen.add(url.href);
-      const message = await this.#get(url, await this.#addressesOf(url, signal, client), range, signal);
+      const message = await this.#get(url, await this.#addressesOf(url, signal, client), wanted, signal);
       const location = message.headers.location;
       if (!REDIRECT_STATUSES.includes(message.statusCode!) || location === undefined) return { message, url, hops };
       message.destroy();
@@ -188,22 +198,17 @@ export class Egress {
   }
 
   /** The origin may close a kept-alive connection just when it is used again. The request then repeats on a new one. */
-  async #get(
-    url: URL,
-    addresses: string[],
-    range: RangeRequest | undefined,
-    signal: AbortSignal,
-  ): Promise<http.IncomingMessage> {
-    const first = this.#send(url, addresses, range, signal);
+  async #get(url: URL, addresses: string[], wanted: Wanted, signal: AbortSignal): Promise<http.IncomingMessage> {
+    const first = this.#send(url, addresses, wanted, signal);
     try {
       return await first.response;
     } catch (error) {
       if (!first.request.reusedSocket || signal.aborted) throw error;
-      return await this.#send(url, addresses, range, signal).response;
+      return await this.#send(url, addresses, wanted, signal).response;
     }
   }
 
-  #send(url: URL, vettedAddresses: string[], range: RangeRequest | undefined, signal: AbortSignal) {
+  #send(url: URL, vettedAddresses: string[], { range, conditions }: Wanted, signal: AbortSignal) {
     const options: VettedRequestOptions = {
       method: "GET",
       hostname: hostOf(url),
@@ -218,6 +223,7 @@ export class Egress {
         // origin.
         origin: url.origin,
         ...(range ? { range: formatRange(range) } : {}),
+        ...conditions,
       },
       agent: this.#agents.of(url.protocol),
       maxHeaderSize: HEADER_BYTES_MAX,

@@ -1,0 +1,158 @@
+/**
+ * Chunk: what the store knows of one chunk and its readers, and what an origin's answer means for it. The store
+ * (chunks.ts) decides what becomes of it.
+ */
+import { FIRST_HEADERS, formatRange, type CacheMode, type RangeRequest, type Rejection } from "@tributary/contract";
+import { LIMITS, type ChunkSource, type PlanHead } from "@tributary/protocol";
+import type { AnswerPolicy } from "./cache-policy";
+import type { BodyPart, ChunkBody } from "./chunk-body";
+import type { Reading } from "./chunk-shares";
+import type { Client } from "./clients";
+import { egressError } from "./egress/error";
+import type { OriginResponse } from "./egress/fetch";
+
+/** An origin's head as clients get it. Its body may have any length. */
+export type OriginHead = Omit<PlanHead, "totalBytes"> & Pick<OriginResponse, "totalBytes">;
+
+/** What a reader hears about its chunk. Called only after `open` has returned and before the lease is closed. */
+export interface ChunkListener {
+  onHead(head: PlanHead, source: ChunkSource): void;
+  /** More bytes can be viewed. */
+  onGrowth(): void;
+  /** The last call. It may come before or after the head. */
+  onFailure(rejection: Rejection): void;
+  /**
+   * The last call. The body is too long to be shared, or its length is unknown. `response` belongs to this reader,
+   * which must read or cancel it. A reader without this method gets `chunkTooLarge` or `lengthUnknown` instead.
+   */
+  onUnshareable?(head: OriginHead, response: OriginResponse): void;
+}
+
+/** What a reader asks for. */
+export interface ChunkRequest {
+  url: string;
+  range?: RangeRequest | undefined;
+  cache?: CacheMode | undefined;
+  /** Who asks. */
+  client?: Client | undefined;
+}
+
+/** A reader's hold on a chunk. */
+export interface Lease {
+  /**
+   * The reader has sent `takenBytes` of the body in all, and it has use for the first `wantedBytes` of the body. The
+   * fetch waits for readers that take nothing.
+   */
+  take(takenBytes: number, wantedBytes: number): void;
+  /** Called once. The reader then hears nothing more. */
+  close(): void;
+}
+
+export interface ChunkStats {
+  /** Body bytes received from origins. */
+  originBytes: number;
+  /** Requests that needed no body from the origin. */
+  cacheHits: number;
+  cacheBytes: number;
+}
+
+/** Bounds of memory, time and waste. */
+export interface ChunkLimits {
+  /** For kept chunks. */
+  cacheBytes: number;
+  /** For other chunks that are being read. */
+  pinnedBytes: number;
+  /** The longest time to use a chunk without asking its origin. */
+  cacheKeepMs: number;
+  /** A fetch goes on up to this far ahead of the fastest reader. */
+  readAheadBytes: number;
+  /** One client may have this much fetched that it does not take. It comes back within a minute. */
+  unreadBytes: number;
+}
+
+/** A chunk that is being fetched, read or kept. */
+export interface StoredChunk {
+  readonly key: string;
+  readonly origin: string;
+  readonly request: ChunkRequest;
+  readonly readers: Set<Reader>;
+  readonly cancel: AbortController;
+  /** The fetch asks the origin whether this answer is still right. */
+  candidate: Answer | undefined;
+  head: PlanHead | undefined;
+  body: ChunkBody | undefined;
+  policy: AnswerPolicy | undefined;
+  /** When the origin was last asked. */
+  askedMs: number;
+  isComplete: boolean;
+  isKept: boolean;
+  /** Ends the wait for readers. */
+  wake: () => void;
+}
+
+/** A chunk and, if the request is for less, the part of it. */
+export interface Answer {
+  readonly chunk: StoredChunk;
+  readonly part: BodyPart | undefined;
+}
+
+export interface Reader extends Reading {
+  chunk: StoredChunk;
+  /** The part that it reads of a chunk that is kept whole. undefined: it reads the whole chunk. */
+  part: BodyPart | undefined;
+  readonly listener: ChunkListener;
+  wantedBytes: number;
+  hasHead: boolean;
+}
+
+/** The reader that is furthest. A chunk that is being fetched has one. */
+export function leaderOf({ readers }: StoredChunk): Reader {
+  return [...readers].reduce((first, reader) => (reader.wantedBytes > first.wantedBytes ? reader : first));
+}
+
+export const keyOf = (href: string, range: RangeRequest | undefined): string =>
+  `${range ? formatRange(range) : ""} ${href}`;
+
+export function newChunk(key: string, origin: string, request: ChunkRequest): StoredChunk {
+  return {
+    key,
+    origin,
+    request,
+    readers: new Set(),
+    cancel: new AbortController(),
+    candidate: undefined,
+    head: undefined,
+    body: undefined,
+    policy: undefined,
+    askedMs: 0,
+    isComplete: false,
+    isKept: false,
+    wake: () => undefined,
+  };
+}
+
+export function headOf({ status, headers, totalBytes, serverFetchMs }: OriginResponse): OriginHead {
+  const passed: Record<string, string> = {};
+  let [count, bytes] = [0, 0];
+  for (const name of new Set([...FIRST_HEADERS, ...Object.keys(headers)])) {
+    // The cookie is the proxy's, so only the fact counts.
+    const value = name === "set-cookie" && headers[name] !== undefined ? "" : headers[name];
+    // The plan itself states the length.
+    if (value === undefined || name === "content-length" || name.length > LIMITS.headerNameBytesMax) continue;
+    const size = name.length + Buffer.byteLength(value);
+    if (Buffer.byteLength(value) > LIMITS.headerValueBytesMax || bytes + size > LIMITS.planHeaderBytesMax) continue;
+    if (++count > LIMITS.planHeadersMax) break;
+    bytes += size;
+    passed[name] = value;
+  }
+  return { status, headers: passed, totalBytes, serverFetchMs };
+}
+
+export function unshareableReason({ totalBytes }: OriginResponse): Rejection | undefined {
+  const limit = LIMITS.chunkBytesMax;
+  if (totalBytes === null)
+    return egressError("lengthUnknown", "The origin does not state the body's length.").rejection;
+  if (totalBytes <= limit) return undefined;
+  const message = `The body is too long for one chunk: got ${totalBytes} bytes, limit ${limit}.`;
+  return { kind: "chunkTooLarge", message, got: totalBytes, limit };
+}
