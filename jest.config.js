@@ -17,6 +17,8 @@ module.exports = {
     "test",
   ].map((name) => `<rootDir>/${name}`),
   testMatch: ["**/src/**/*.test.ts", "<rootDir>/test/*/**/*.test.ts"],
+  /** test/jest.config.js runs the attacks, one after another. */
+  testPathIgnorePatterns: ["/node_modules/", "<rootDir>/test/attacks/"],
   modulePathIgnorePatterns: ["/dist/"],
   transform: Object.fromEntries(
     [

@@ -1,4 +1,4 @@
-import { clientOf, Clients } from "./clients";
+import { clientOf, Clients, SessionWork } from "./clients";
 
 test.each([
   ["203.0.113.7", "203.0.113.7"],
@@ -46,22 +46,24 @@ test("clients: an address makes so many offers in a minute", () => {
 test("clients: who takes more than an equal part of the time for messages waits, and is dropped if it goes on", () => {
   const clients = new Clients(() => limits);
   const [viewer, flood] = [clients.of("203.0.113.7"), clients.of("203.0.113.8")];
+  const [watching, flooding, neighbour] = [new SessionWork(), new SessionWork(), new SessionWork()];
   let nowMs = 1000;
   const work = (): string => {
-    const answer = flood.mayWork(nowMs);
-    if (answer === "yes") flood.noteWork(1);
+    const answer = flood.mayWork(nowMs, flooding);
+    if (answer === "yes") flood.noteWork(1, flooding);
     return answer;
   };
   for (let window = 0; window < 20; window++, nowMs += 100) {
-    expect(viewer.mayWork(nowMs)).toBe("yes");
-    viewer.noteWork(1);
+    expect(viewer.mayWork(nowMs, watching)).toBe("yes");
+    viewer.noteWork(1, watching);
     const answers = Array.from({ length: 100 }, work);
     expect(answers.filter((answer) => answer === "yes")).toHaveLength(39);
     expect(answers.at(-1)).toBe("later");
-    expect(viewer.mayWork(nowMs)).toBe("yes");
+    expect(viewer.mayWork(nowMs, watching)).toBe("yes");
+    expect(flood.mayWork(nowMs, neighbour)).toBe("yes");
   }
   expect(Array.from({ length: 100 }, work).at(-1)).toBe("drop");
-  expect(viewer.mayWork(nowMs)).toBe("yes");
+  expect(viewer.mayWork(nowMs, watching)).toBe("yes");
   nowMs += 1000;
   expect(work()).toBe("yes");
 });

@@ -20,7 +20,7 @@ const BYTES_WINDOW_MS = 600_000;
 const OFFERS_WINDOW_MS = 60_000;
 /** So short that whoever waits for the end of a window does not notice it. */
 const WORK_WINDOW_MS = 100;
-/** A client that took more than its part in this many windows in a row is dropped. */
+/** A session that took more than its part in this many windows in a row is dropped. */
 const WORK_WINDOWS_MAX = 20;
 /** This many addresses are remembered. The ones that did nothing for the longest time are forgotten first. */
 const CLIENTS_MAX = 20_000;
@@ -68,14 +68,31 @@ export class Clients {
 class WorkWindow {
   startMs = 0;
   spentMs = 0;
-  workers = 0;
+  /** How many were heard in it. */
+  clients = 0;
 
   /** Begins a new window when the present one is over. */
   roll(nowMs: number): void {
     if (nowMs < this.startMs + WORK_WINDOW_MS) return;
     this.startMs = nowMs;
     this.spentMs = 0;
-    this.workers = 0;
+    this.clients = 0;
+  }
+}
+
+/** The time that reading the messages of one session took in the window that began at `sinceMs`. */
+export class SessionWork {
+  sinceMs = -1;
+  spentMs = 0;
+  #windowsOver = 0;
+  #overSinceMs = -Infinity;
+
+  /** Returns in how many windows in a row, up to the one that began at `startMs`, the session took too much. */
+  noteOver(startMs: number): number {
+    if (this.#overSinceMs === startMs) return this.#windowsOver;
+    this.#windowsOver = startMs - this.#overSinceMs < 3 * WORK_WINDOW_MS ? this.#windowsOver + 1 : 1;
+    this.#overSinceMs = startMs;
+    return this.#windowsOver;
   }
 }
 
@@ -88,9 +105,8 @@ export class Client {
   /** The window that `#workMs` belongs to, by its start. */
   #workSinceMs = -1;
   #workMs = 0;
-  /** Windows in a row in which this client took more than its part. The last one began at `#overSinceMs`. */
-  #windowsOver = 0;
-  #overSinceMs = -Infinity;
+  /** The sessions that were heard in the present window. */
+  #sessions = 0;
 
   readonly #limits: () => ClientLimits;
   readonly #nowMs: () => number;
@@ -142,29 +158,33 @@ export class Client {
   }
 
   /**
-   * Says whether the next message of this client is read. While all clients together take less than
-   * `controlPerMille` of the time, each message is. After that, the clients that took more than an equal part wait for
-   * the next window: their messages are lost, as on any path. `drop`: this client does not stop.
+   * Says whether the next message of a session is read. While all messages together take less than `controlPerMille`
+   * of the time, each is. After that, clients that took more than an equal part wait for the next window, and of their
+   * sessions those that took more than an equal part of it: their messages are lost, as on any path. `drop`: the
+   * session does not stop.
    */
-  mayWork(nowMs: number): "yes" | "later" | "drop" {
+  mayWork(nowMs: number, session: SessionWork): "yes" | "later" | "drop" {
     const work = this.#work;
     work.roll(nowMs);
     if (this.#workSinceMs !== work.startMs) {
       this.#workSinceMs = work.startMs;
       this.#workMs = 0;
-      work.workers++;
+      this.#sessions = 0;
+      work.clients++;
+    }
+    if (session.sinceMs !== work.startMs) {
+      session.sinceMs = work.startMs;
+      session.spentMs = 0;
+      this.#sessions++;
     }
     const allMs = (WORK_WINDOW_MS * this.#limits().controlPerMille) / 1000;
-    if (work.spentMs < allMs || this.#workMs < allMs / work.workers) return "yes";
-    if (this.#overSinceMs !== work.startMs) {
-      const isNext = work.startMs - this.#overSinceMs < 3 * WORK_WINDOW_MS;
-      this.#windowsOver = isNext ? this.#windowsOver + 1 : 1;
-      this.#overSinceMs = work.startMs;
-    }
-    return this.#windowsOver > WORK_WINDOWS_MAX ? "drop" : "later";
+    const partMs = allMs / work.clients;
+    if (work.spentMs < allMs || this.#workMs < partMs || session.spentMs < partMs / this.#sessions) return "yes";
+    return session.noteOver(work.startMs) > WORK_WINDOWS_MAX ? "drop" : "later";
   }
 
-  noteWork(ms: number): void {
+  noteWork(ms: number, session: SessionWork): void {
+    session.spentMs += ms;
     this.#workMs += ms;
     this.#work.spentMs += ms;
   }

@@ -8,7 +8,7 @@ import { encodeFrame, LIMITS, parseFrame, requestIdOf, Sender } from "@tributary
 import type { Codec, EncoderPool, Frame, RequestFrame, Rng } from "@tributary/protocol";
 import type { Channel, ChannelHandlers } from "./channel";
 import type { ChunkStore, Lease } from "./chunks";
-import type { Client } from "./clients";
+import { SessionWork, type Client } from "./clients";
 import type { Counters } from "./counters";
 import { EgressError } from "./egress/error";
 import { hostForLog, type Log } from "./log";
@@ -85,6 +85,7 @@ export class Session implements Feeder, ChannelHandlers {
   #draining = false;
   #lastFrameMs = performance.now();
   readonly #idleMs: number;
+  readonly #work = new SessionWork();
 
   readonly #options: SessionOptions;
 
@@ -109,12 +110,12 @@ export class Session implements Feeder, ChannelHandlers {
     if (this.#closed) return;
     const { client, counters } = this.#options;
     const nowMs = performance.now();
-    const turn = client.mayWork(nowMs);
+    const turn = client.mayWork(nowMs, this.#work);
     if (turn === "drop") return this.close("the client sends too much");
     if (turn === "later") return void counters.unreadMessages++;
     this.#lastFrameMs = nowMs;
     this.#read(bytes, nowMs);
-    client.noteWork(performance.now() - nowMs);
+    client.noteWork(performance.now() - nowMs, this.#work);
   }
 
   #read(bytes: Uint8Array, nowMs: number): void {
