@@ -21,7 +21,7 @@ export interface ActiveDownloadOptions {
   request: Request;
   platform: Platform;
   settings: Settings;
-  hasher: Hasher;
+  makeHasher: () => Hasher;
   board: LiveBoard;
 }
 
@@ -48,6 +48,7 @@ const TRACE_ITEMS_MAX = 65_536;
 export class ActiveDownload {
   readonly id: string;
   readonly platform: Platform;
+  readonly makeHasher: () => Hasher;
   readonly sink: BodySink;
   readonly headPromise: Promise<ResponseHead>;
   head: ResponseHead | undefined;
@@ -78,7 +79,7 @@ export class ActiveDownload {
   #rejectHead!: (error: Error) => void;
 
   constructor(options: ActiveDownloadOptions) {
-    const { platform, hasher, board } = options;
+    const { platform, makeHasher, board } = options;
     this.id = platform.randomUUID();
     this.#basis = {
       request: options.request,
@@ -88,7 +89,8 @@ export class ActiveDownload {
       traced: false,
     };
     this.platform = platform;
-    this.#hasher = hasher;
+    this.makeHasher = makeHasher;
+    this.#hasher = makeHasher();
     this.#board = board;
     this.#startMs = platform.now();
     this.#startedAtMs = platform.epochMs();
@@ -99,7 +101,7 @@ export class ActiveDownload {
     });
     this.headPromise.catch(() => undefined);
     this.sink = new BodySink({
-      hasher,
+      hasher: this.#hasher,
       queuedBytesMax: this.settings.queuedBytesMax,
       onBytes: (count) => {
         this.#firstByteMs ??= this.elapsedMs();
@@ -239,7 +241,7 @@ export class ActiveDownload {
       outcome: result.kind,
       ...(result.kind === "complete" ? {} : { error: this.#errorOf(result) }),
       fallback: this.fallback === undefined ? null : { ...cut(this.fallback), bytes: tally.directBytes },
-      sha256: await this.#digest(result.kind === "complete"),
+      sha256: await this.#lastDigest(result.kind === "complete"),
       ...pickDefined(optional, [
         "generationSize",
         "windowPackets",
@@ -273,10 +275,15 @@ export class ActiveDownload {
     clearTimeout(timer);
   }
 
-  async #digest(wanted: boolean): Promise<string | null> {
-    if (wanted) return this.#hasher.digest().catch(() => null);
+  /** The digest of all delivered bytes. */
+  digest(): Promise<string | null> {
+    return this.#hasher.digest().catch(() => null);
+  }
+
+  async #lastDigest(wanted: boolean): Promise<string | null> {
+    const digest = wanted ? await this.digest() : null;
     this.#hasher.discard();
-    return null;
+    return digest;
   }
 
   #errorOf(result: Exclude<ModeResult, { kind: "complete" }>): NonNullable<DownloadRecord["error"]> {

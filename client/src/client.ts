@@ -51,7 +51,7 @@ export interface ProxyClientOptions {
 /** The client uses the measured rate, round trip and loss of a proxy for this long. */
 const PATH_MEMORY_MS = 600_000;
 const REPORT_CLOSE_MS = 1500;
-/** Makes no digest. A client that reports no records uses it, because nobody reads the digest. */
+/** Makes no digest. A download uses it if nobody reads the digest. */
 const NO_HASHER: Hasher = { update: () => undefined, digest: () => Promise.resolve(null), discard: () => undefined };
 /** The key for facts that apply to the whole network. */
 const HERE = "";
@@ -60,9 +60,14 @@ const OWN_FAULTS: ReadonlySet<RejectionKind> = new Set<RejectionKind>([
   "proxyFailed",
   "proxyLost",
   "proxySilent",
-  "planMismatch",
-  "bodyShort",
+  "digestMismatch",
   "draining",
+]);
+/** After one of these the client avoids the proxy for the same host only, because the host may have caused it. */
+const FAULTS_OVER_HOST: ReadonlySet<RejectionKind> = new Set<RejectionKind>([
+  "planMismatch",
+  "bodyDiffers",
+  "bodyShort",
 ]);
 
 export class ProxyClient {
@@ -135,8 +140,11 @@ export class ProxyClient {
     const settings = this.#settings;
     const board = this.#board;
     const inPieces = (): Hasher => this.#engine.createHasher();
-    const hasher = this.#reportRecords ? (platform.createHasher?.(inPieces) ?? inPieces()) : NO_HASHER;
-    const download = new ActiveDownload({ request, platform, settings, hasher, board });
+    // Records tell the digest, and a fallback compares what it fetches with what was delivered.
+    const { mode, allowFallback = true } = options;
+    const isHashed = this.#reportRecords || (allowFallback === true && mode !== "direct");
+    const makeHasher = (): Hasher => (isHashed ? (platform.createHasher?.(inPieces) ?? inPieces()) : NO_HASHER);
+    const download = new ActiveDownload({ request, platform, settings, makeHasher, board });
     const { signal } = options;
     const onAbort = (): void => download.abort(signal?.reason);
     if (signal?.aborted) onAbort();
@@ -263,14 +271,17 @@ export class ProxyClient {
     const { mode, connections } = download.request;
     if (download.signal.aborted) return { kind: "aborted" };
     if (mode === "direct") return direct(download);
-    const picked = await this.#directory.pick(connections);
+    const picked = await this.#directory.pick(connections, hostOf(download));
     if (download.signal.aborted) return { kind: "aborted" };
     if ("rejection" in picked) return this.#fallBack(download, picked.rejection);
     download.token = this.#directory.token;
     download.useProxies(picked.proxies);
     const result = await this.#throughProxies(download, picked.proxies);
     if (download.signal.aborted) return { kind: "aborted" };
-    return result.kind === "failed" ? this.#fallBack(download, result.rejection) : result;
+    if (result.kind !== "failed") return result;
+    if (FAULTS_OVER_HOST.has(result.rejection.kind))
+      for (const { id } of picked.proxies) this.#directory.penalise(id, hostOf(download));
+    return this.#fallBack(download, result.rejection);
   }
 
   #throughProxies(download: ActiveDownload, proxies: readonly ProxyInfo[]): Promise<ModeResult> {
@@ -337,6 +348,7 @@ export class ProxyClient {
 
   #noteProxyFailed(proxy: ProxyInfo, rejection: Rejection, download?: ActiveDownload): void {
     if (OWN_FAULTS.has(rejection.kind)) this.#directory.penalise(proxy.id);
+    if (download && FAULTS_OVER_HOST.has(rejection.kind)) this.#directory.penalise(proxy.id, hostOf(download));
     this.reportError(rejection.kind, `Proxy ${proxy.name}: ${rejection.message}`, download?.request.url);
   }
 
@@ -359,6 +371,8 @@ export class ProxyClient {
     });
   }
 }
+
+const hostOf = ({ request }: ActiveDownload): string => new URL(request.url).host;
 
 /** Every proxy offers WebRTC. */
 function offers(proxy: ProxyInfo, name: TransportName): boolean {

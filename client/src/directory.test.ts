@@ -25,8 +25,8 @@ function build(names: string[], configured: () => Promise<void> = () => Promise.
     { refresh: configured },
     "0b8f5a0e-6a1e-4c4e-8b0f-0123456789ab",
   );
-  const pick = async (count: number): Promise<string> => {
-    const picked = await directory.pick(count);
+  const pick = async (count: number, host?: string): Promise<string> => {
+    const picked = await directory.pick(count, host);
     return "rejection" in picked ? picked.rejection.message : picked.proxies.map(({ id }) => id).join("");
   };
   return { state, directory, pick };
@@ -76,6 +76,18 @@ describe("directory", () => {
     expect(await pick(3)).toBe("bc");
     state.nowMs = 10_000;
     expect(await pick(3)).toBe("bca");
+  });
+
+  test("directory: a proxy that failed over one host is replaced for that host only", async () => {
+    const { state, directory, pick } = build(["a", "b", "c"]);
+    await pick(2);
+    directory.penalise("a", "one.example");
+    expect([await pick(2, "one.example"), await pick(2, "two.example"), await pick(2)]).toEqual(["bc", "ab", "ab"]);
+    directory.penalise("b", "one.example");
+    directory.penalise("c", "one.example");
+    expect(await pick(2, "one.example")).toMatch(/no live proxy/);
+    state.nowMs = 10_000;
+    expect(await pick(2, "one.example")).toBe("ab");
   });
 
   test("directory: drops a proxy that Origo removes from its list", async () => {

@@ -5,12 +5,15 @@
 import { CONNECTIONS_MAX, type Rejection } from "@tributary/contract";
 import type { ProxyInfo } from "./api";
 import { messageOf } from "./errors";
+import { putLast } from "./memory";
 import type { Platform } from "./platform";
 import type { RemoteConfig } from "./remote-config";
 import type { Settings } from "./settings";
 
 /** After a failure, the client waits this long before it asks Origo again. */
 const ASK_AGAIN_MS = 100;
+/** So many pairs of a proxy and a host are remembered. */
+const HOST_PENALTIES_MAX = 256;
 
 export type Picked = { proxies: ProxyInfo[] } | { rejection: Rejection };
 
@@ -27,6 +30,8 @@ export class Directory {
   #problem: Rejection | undefined;
   #problemMs = -Infinity;
   readonly #penaltyUntilMs = new Map<string, number>();
+  /** By proxy and host. */
+  readonly #hostPenaltyUntilMs = new Map<string, number>();
 
   readonly #origoUrl: string;
   readonly #platform: Platform;
@@ -55,11 +60,11 @@ export class Directory {
   }
 
   /**
-   * Picks up to `count` proxies, at least one, or gives the reason why it has no proxy. Waits for Origo only if it has
-   * no proxy, or if the token may have expired.
+   * Picks up to `count` proxies for a request to `host`, at least one, or gives the reason why it has no proxy. Waits
+   * for Origo only if it has no proxy, or if the token may have expired.
    */
-  async pick(count: number): Promise<Picked> {
-    const isReady = this.#fill(count).length > 0;
+  async pick(count: number, host = ""): Promise<Picked> {
+    const isReady = this.#fill(count, host).length > 0;
     const ageMs = this.#platform.now() - this.#listedMs;
     const isStale = this.token !== undefined && ageMs > this.#settings.tokenAgeMs;
     if (!isReady || ageMs > this.#settings.directoryAgeMs) {
@@ -67,14 +72,19 @@ export class Directory {
       const problem = isReady && !isStale ? undefined : await refreshed;
       if (problem && !isReady) return { rejection: problem };
     }
-    const proxies = this.#fill(count);
+    const proxies = this.#fill(count, host);
     if (proxies.length > 0) return { proxies };
     return { rejection: { kind: "noProxies", message: "Origo knows no live proxy that works" } };
   }
 
-  /** Notes that this proxy failed. The client avoids it for a while, even if there is no other proxy. */
-  penalise(id: string): void {
-    this.#penaltyUntilMs.set(id, this.#platform.now() + this.#settings.proxyPenaltyMs);
+  /**
+   * Notes that this proxy failed. The client avoids it for a while, even if there is no other proxy. With `host` it
+   * avoids the proxy for requests to that host only.
+   */
+  penalise(id: string, host?: string): void {
+    const untilMs = this.#platform.now() + this.#settings.proxyPenaltyMs;
+    if (host !== undefined) return void putLast(this.#hostPenaltyUntilMs, `${id} ${host}`, untilMs, HOST_PENALTIES_MAX);
+    this.#penaltyUntilMs.set(id, untilMs);
     this.#chosen = this.#chosen.filter((proxy) => proxy.id !== id);
   }
 
@@ -142,14 +152,20 @@ export class Directory {
     this.#chosen = this.#chosen.flatMap((proxy) => live.get(proxy.id) ?? (isWhole ? [] : proxy));
   }
 
-  /** Adds proxies from the list until `count` are chosen. */
-  #fill(count: number): ProxyInfo[] {
+  /** Adds proxies from the list until `count` are chosen. Others stand in for the ones that rest for this host. */
+  #fill(count: number, host: string): ProxyInfo[] {
     this.#chosen = this.#usable(this.#chosen);
     for (const proxy of this.#usable(this.#listed)) {
       if (this.#chosen.length >= count) break;
       if (!this.#chosen.some(({ id }) => id === proxy.id)) this.#chosen.push(proxy);
     }
-    return this.#chosen.slice(0, count);
+    const nowMs = this.#platform.now();
+    const serves = ({ id }: ProxyInfo) => (this.#hostPenaltyUntilMs.get(`${id} ${host}`) ?? -Infinity) <= nowMs;
+    const chosen = this.#chosen.slice(0, count);
+    const others = [...this.#chosen.slice(count), ...this.#usable(this.#listed)];
+    const standIns = others.filter(({ id }) => !chosen.some((proxy) => proxy.id === id));
+    const all = [...chosen.filter(serves), ...standIns.filter(serves)];
+    return [...new Map(all.map((proxy) => [proxy.id, proxy])).values()].slice(0, count);
   }
 
   #usable(proxies: readonly ProxyInfo[]): ProxyInfo[] {

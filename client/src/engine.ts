@@ -367,8 +367,7 @@ export class Engine {
       hash.update(message.bytes);
       release(message.bytes);
     } else if (message.type === "digest") {
-      const hex = hexOf((this.#hashes.get(message.hashId) ?? sha256.create()).digest());
-      this.#hashes.delete(message.hashId);
+      const hex = hexOf((this.#hashes.get(message.hashId)?.clone() ?? sha256.create()).digest());
       this.#post({ type: "digested", hashId: message.hashId, hex }, []);
     } else if (message.type === "discard") this.#hashes.delete(message.hashId);
   }

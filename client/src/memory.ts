@@ -32,7 +32,7 @@ export class NetworkMemory<T> {
 }
 
 /** Puts the entry last, and removes the oldest one if there are more than `most`. */
-function putLast<V>(map: Map<string, V>, key: string, value: V, most: number): void {
+export function putLast<V>(map: Map<string, V>, key: string, value: V, most: number): void {
   map.delete(key);
   map.set(key, value);
   if (map.size > most) map.delete(map.keys().next().value!);

@@ -61,7 +61,7 @@ function createHasher(): Hasher {
   const hash = createHash("sha256");
   return {
     update: (bytes) => void hash.update(bytes),
-    digest: () => Promise.resolve(hash.digest("hex")),
+    digest: () => Promise.resolve(hash.copy().digest("hex")),
     discard: () => undefined,
   };
 }

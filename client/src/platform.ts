@@ -53,8 +53,9 @@ export interface EngineWorker {
 /** SHA-256 of a body in pieces. After `update` returns, the caller may transfer the bytes away. */
 export interface Hasher {
   update(bytes: Uint8Array): void;
-  /** Lower-case hex, or null from a hasher that makes no digest. */
+  /** The digest of the bytes so far in lower-case hex, or null from a hasher that makes none. More bytes may follow. */
   digest(): Promise<string | null>;
+  /** Frees the hasher. The last call. */
   discard(): void;
 }
 

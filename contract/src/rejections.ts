@@ -41,6 +41,7 @@ const NAMED_KINDS = [
   "lengthUnknown",
   "tooManyGenerations",
   // A proxy's part in a download failed.
+  "otherStatus",
   "bodyDiffers",
   "bodyShort",
   "digestMismatch",

@@ -9,6 +9,8 @@ export interface PlanHead extends ResponseHead {
   totalBytes: number;
   /** Milliseconds from the proxy's request to the origin's head; 0 when the proxy had the chunk. */
   serverFetchMs: number;
+  /** Set by the receiver: the strong validator of all plans that had come when the plan was confirmed. */
+  version?: string;
 }
 
 /** Returns a uniform unsigned 32-bit integer. */

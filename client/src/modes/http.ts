@@ -1,11 +1,10 @@
 /** What the HTTP modes share: request headers, response heads, their comparison, and linked aborts. No I/O. */
 import {
+  type Rejection,
   formatContentRange,
   formatRange,
   headDifference,
-  headerDifference,
   parseContentRange,
-  VALIDATOR_HEADERS,
   type ByteRange,
   type HeadDifference,
   type RangeRequest,
@@ -38,9 +37,13 @@ export function differenceOf(ours: ResponseHead, theirs: ResponseHead): string |
   return sentenceOf(headDifference(ours, theirs));
 }
 
-/** A sentence that says why the two answers cannot be of the same version of a resource. Undefined if they can. */
-export function versionDifference(ours: ResponseHead, theirs: ResponseHead): string | undefined {
-  return sentenceOf(headerDifference(ours, theirs, VALIDATOR_HEADERS));
+/**
+ * Proxies answer for the origin only with bytes. Any other status could be one proxy's own, or be meant for the proxy
+ * alone, so the caller asks the origin itself, if it may.
+ */
+export function statusFault(allowFallback: boolean | "proxies", { status }: ResponseHead): Rejection | undefined {
+  if (allowFallback === false || status === 200 || status === 206) return undefined;
+  return { kind: "otherStatus", message: `Through the proxies the answer has status ${status}.`, got: status };
 }
 
 function sentenceOf(difference: HeadDifference | undefined): string | undefined {

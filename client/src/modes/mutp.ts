@@ -14,7 +14,7 @@ import type { ModeResult, ActiveDownload } from "../active-download";
 import type { Session, SessionPool } from "../session";
 import type { Slots } from "../slots";
 import { StallWatch } from "../stall";
-import { versionDifference, wholeHead } from "./http";
+import { statusFault, wholeHead } from "./http";
 import type { ProxyFailure } from "./proxy-http";
 
 /** A session lost more often than this within a chunk stays lost. */
@@ -49,6 +49,8 @@ interface ChunkDownload {
   readonly queue: Uint8Array[];
   isTurn: boolean;
   head: ResponseHead | undefined;
+  /** The strong validator on which the proxies agree. */
+  version: string | undefined;
   result: Promise<ModeResult>;
 }
 
@@ -61,7 +63,7 @@ class MutpDownload {
   /** The last counts, by request id. */
   readonly #lastStats = new Map<number, ReceiverStats>();
   readonly #headArrivals = new Map<ChunkDownload, () => void>();
-  #stalled: Rejection | undefined;
+  #fault: Rejection | undefined;
   #stopped = false;
   #hasSession = false;
   /** The reason why a session could not be opened, by proxy. */
@@ -79,7 +81,7 @@ class MutpDownload {
 
     const { firstByteMs, stallMs } = download.settings;
     this.#watch = new StallWatch(firstByteMs, stallMs, (ms) => {
-      this.#stalled = { kind: "stalled", message: `Nothing new came from ${proxies.length} proxies for ${ms} ms.` };
+      this.#fault = { kind: "stalled", message: `Nothing new came from ${proxies.length} proxies for ${ms} ms.` };
       this.stop();
     });
     download.signal.addEventListener("abort", this.stop);
@@ -119,7 +121,7 @@ class MutpDownload {
     const inFlight: ChunkDownload[] = [];
     let next = whole.start;
     let end = whole.end;
-    let first: ResponseHead | undefined;
+    let first: (ResponseHead & { version: string | undefined }) | undefined;
     while (!this.#stopped && (next <= end || inFlight.length > 0)) {
       while (
         next <= end &&
@@ -139,8 +141,9 @@ class MutpDownload {
       }
       const head = await this.#headOf(chunk);
       if ("kind" in head) return head;
-      first ??= head;
-      const fault = cutFault(first, head, chunk.range!);
+      const { version } = chunk;
+      first ??= { ...head, version };
+      const fault = cutFault(first, { ...head, version }, chunk.range!);
       if (fault) return { kind: "failed", rejection: fault };
       const total = parseContentRange(head.headers["content-range"])?.resourceBytes ?? undefined;
       if (total !== undefined) end = status === 200 ? total - 1 : Math.min(end, total - 1);
@@ -178,6 +181,7 @@ class MutpDownload {
       queue: [],
       isTurn: false,
       head: undefined,
+      version: undefined,
       result: Promise.resolve({ kind: "aborted" }),
     };
     chunk.result = this.#fetchChunk(chunk);
@@ -204,7 +208,7 @@ class MutpDownload {
   #endOf(rejection: Rejection | undefined): ModeResult {
     if (this.#download.signal.aborted) return { kind: "aborted" };
     const fallback: Rejection = { kind: "proxiesFailed", message: "The request was given up." };
-    return { kind: "failed", rejection: this.#stalled ?? rejection ?? fallback };
+    return { kind: "failed", rejection: this.#fault ?? rejection ?? fallback };
   }
 
   /** Starts the request in the engine and brings the sessions up for it. */
@@ -320,16 +324,16 @@ class MutpDownload {
   /** Fails the download because no transport reaches any proxy. */
   #giveUpSessions(reason: string): void {
     if (this.#hasSession || this.#stopped) return;
-    this.#stalled = {
-      kind: "noTransport",
-      message: `No session to any of ${this.#proxies.length} proxies: ${reason}.`,
-    };
+    this.#fault = { kind: "noTransport", message: `No session to any of ${this.#proxies.length} proxies: ${reason}.` };
     this.stop();
   }
 
   #handleHead(chunk: ChunkDownload, head: PlanHead): void {
-    const { status, headers, totalBytes, serverFetchMs } = head;
+    const { status, headers, totalBytes, serverFetchMs, version } = head;
+    this.#fault = statusFault(this.#download.request.allowFallback, head);
+    if (this.#fault) return this.stop();
     chunk.head = { status, headers, totalBytes };
+    chunk.version = version;
     this.#progress();
     if (this.#download.serverFetchMs === 0) this.#download.serverFetchMs = serverFetchMs;
     if (chunk.isTurn) this.#download.setHead(chunk.head, serverFetchMs);
@@ -377,8 +381,15 @@ class MutpDownload {
   }
 }
 
-/** Says why the answer to a range cannot be part of the whole. Undefined if it can. */
-function cutFault(first: ResponseHead, head: ResponseHead, range: ByteRange): Rejection | undefined {
+/**
+ * Says why the answer to a range cannot be part of the whole. Undefined if it can. Answers to several ranges are joined
+ * only if they have the same strong validator (RFC 9110 §15.3.7.3).
+ */
+function cutFault(
+  first: ResponseHead & { version: string | undefined },
+  head: ResponseHead & { version: string | undefined },
+  range: ByteRange,
+): Rejection | undefined {
   const told = parseContentRange(head.headers["content-range"]);
   if (head.status !== 206 || told?.start !== range.start) {
     const got = head.status === 206 ? `a range from ${told?.start}` : `status ${head.status}`;
@@ -387,9 +398,12 @@ function cutFault(first: ResponseHead, head: ResponseHead, range: ByteRange): Re
       message: `The origin does not give ranges as asked: asked for bytes from ${range.start}, got ${got}.`,
     };
   }
-  const changed = versionDifference(first, head);
   const expected = parseContentRange(first.headers["content-range"])?.resourceBytes;
-  if (changed) return { kind: "originChanged", message: changed };
+  if (first.version === undefined || first.version !== head.version) {
+    const message =
+      "The ranges of a body that is longer than a chunk do not share a strong validator, so they cannot be joined.";
+    return { kind: "originChanged", message };
+  }
   if (told.resourceBytes === expected) return undefined;
   return {
     kind: "originChanged",

@@ -1,13 +1,14 @@
 /**
  * Mode `parallel-http`, the paper's uncoded baseline: sends the same request to every proxy and delivers bytes from the
- * answer that is furthest ahead. The first complete answer stops the others. The bytes of all answers count.
+ * answer that is furthest ahead. The first complete answer stops the others. The bytes of all answers count. Bytes of
+ * two answers are joined only if both have the same strong validator. Without one, the first answer alone is used.
  */
-import type { Rejection } from "@tributary/contract";
+import { isSameVersion, type Rejection } from "@tributary/contract";
 import type { ProxyInfo } from "../api";
 import { DownloadError, messageOf } from "../errors";
 import type { ModeResult, ActiveDownload } from "../active-download";
 import { StallWatch } from "../stall";
-import { differenceOf, linkedAbort } from "./http";
+import { differenceOf, linkedAbort, statusFault } from "./http";
 import { fetchThrough, type ProxyFailure } from "./proxy-http";
 
 export async function parallelHttp(
@@ -25,7 +26,7 @@ export async function parallelHttp(
   let last: Rejection = { kind: "proxiesFailed", message: "No proxy answered." };
   const lanes = proxies.map(async (proxy, index) => {
     try {
-      await runLane(download, proxy, index, controller.signal, watch);
+      if (!(await runLane(download, proxy, index, controller.signal, watch))) return;
       won = true;
       controller.abort();
     } catch (error) {
@@ -43,18 +44,27 @@ export async function parallelHttp(
   return { kind: "failed", rejection: stalled ?? last };
 }
 
-/** Reads one answer from its head to its end. Throws when the answer is useless or is aborted. */
+/**
+ * Reads one answer from its head to its end. Returns false if another answer is used and this one cannot be joined to
+ * it. Throws when the answer is useless or is aborted.
+ */
 async function runLane(
   download: ActiveDownload,
   proxy: ProxyInfo,
   index: number,
   signal: AbortSignal,
   watch: StallWatch,
-): Promise<void> {
+): Promise<boolean> {
   const { sink, tally } = download;
   const { response, head, serverFetchMs } = await fetchThrough(download, proxy, download.request.range, signal);
+  const fault = statusFault(download.request.allowFallback, head);
+  if (fault) throw new DownloadError(fault.kind, fault.message);
   const difference = download.head ? differenceOf(download.head, head) : undefined;
   if (difference) throw new DownloadError("planMismatch", difference);
+  if (download.head && !isSameVersion(download.head, head)) {
+    await response.body?.cancel();
+    return false;
+  }
   download.setHead(head, serverFetchMs);
   const reader = response.body?.getReader();
   let position = 0;
@@ -75,4 +85,5 @@ async function runLane(
   if (head.totalBytes !== null && position !== head.totalBytes) {
     throw new DownloadError("bodyShort", `The answer ended early: got ${position} bytes, expected ${head.totalBytes}.`);
   }
+  return true;
 }

@@ -8,7 +8,7 @@ import type { ProxyInfo } from "../api";
 import { DownloadError, messageOf } from "../errors";
 import type { ModeResult, ActiveDownload } from "../active-download";
 import { StallWatch } from "../stall";
-import { linkedAbort, wholeHead } from "./http";
+import { linkedAbort, statusFault, wholeHead } from "./http";
 import { fetchThrough, type ProxyFailure } from "./proxy-http";
 
 export async function splitHttp(
@@ -135,6 +135,8 @@ class SplitTransfer {
 
   #setHead(askId: number, whole: ByteRange | undefined): void {
     const { head, serverFetchMs } = this.#answers.get(askId)!;
+    const fault = statusFault(this.#download.request.allowFallback, head!);
+    if (fault) return this.#end({ kind: "failed", rejection: fault });
     const asked = this.#download.request.range ? 206 : 200;
     this.#download.setHead(whole ? wholeHead(head!, whole, asked) : head!, serverFetchMs);
   }
@@ -174,6 +176,8 @@ class SplitTransfer {
       );
       Object.assign(this.#answers.get(askId)!, { head, serverFetchMs });
       this.#progress();
+      const fault = head.status === 416 ? undefined : statusFault(this.#download.request.allowFallback, head);
+      if (fault) throw new DownloadError(fault.kind, fault.message);
       this.#split.handleHead(askId, head, this.#nowMs());
       this.#pump();
       await this.#readBody(askId, proxyIndex, response, signal);

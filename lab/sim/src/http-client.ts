@@ -324,7 +324,8 @@ class HttpSimulation implements NetworkUser {
     const total = this.#world.chunkBytes;
     const end = Math.max(start, Math.min(asked, total));
     const count = Math.max(1, Math.ceil((end - start) / SEGMENT_BYTES));
-    const headers = start < total ? { "content-range": formatContentRange({ start, end: end - 1 }, total) } : undefined;
+    const contentRange = formatContentRange({ start, end: end - 1 }, total);
+    const headers = start < total ? { etag: '"1"', "content-range": contentRange } : undefined;
     const head = { status: headers ? 206 : 416, totalBytes: end - start, headers: headers ?? {} };
     const repeatAfterMs = Math.max(REPEAT_MS_MIN, rttMs * 2);
     this.#requests.set(askId, {

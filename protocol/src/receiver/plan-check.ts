@@ -2,7 +2,7 @@
  * Checks a plan against the request, the trusted facts, and the plans of the other proxies. Pure functions that return
  * rejections as data. Rules: protocol.md §5.2 and §9.2.
  */
-import { headDifference, isSameVersion, type Rejection } from "@tributary/contract";
+import { headDifference, isSameVersion, strongValidator, type Rejection } from "@tributary/contract";
 import { geometryOf, isRejection } from "../geometry";
 import type { PlanHead, RequestFrame } from "../types";
 import { statementOf } from "./agreement";
@@ -25,6 +25,13 @@ function planMismatch(got: string, expected: string): Rejection {
 export function planDifference(ours: PlanHead, theirs: PlanHead): Rejection | undefined {
   const [expected, got] = [statementOf(ours), statementOf(theirs)];
   return got === expected ? undefined : planMismatch(got, expected);
+}
+
+/** The head with the strong validator that all these proxies sent, if they all sent the same one. */
+export function withVersion(head: PlanHead, proxies: readonly { plan: PlanHead | undefined }[]): PlanHead {
+  const version = strongValidator(head);
+  const isShared = version !== undefined && proxies.every(({ plan }) => !plan || isSameVersion(head, plan));
+  return isShared ? { ...head, version } : head;
 }
 
 /** Without digests, two answers of one proxy count as the same only if their validators say so. */

@@ -17,7 +17,7 @@ import { Assembly } from "./assembly";
 import { checkRequest, requestOf, wantsDigests, type OnPacket, type ReceiverOptions } from "./options";
 import { Outbox } from "./outbox";
 import type { ReceiverEvent, ReceiverStats } from "./outcome";
-import { checkDigests, differenceOf, otherAnswer, planDifference, rangeExceeded } from "./plan-check";
+import { checkDigests, differenceOf, otherAnswer, planDifference, rangeExceeded, withVersion } from "./plan-check";
 import { plannerFor } from "./planner-for";
 import {
   finalOf,
@@ -331,7 +331,7 @@ export class Receiver {
     }
     const agreeing = this.#proxies.filter(({ stats, plan }) => plan && stats.state !== "failed");
     if (planDifference(winner, this.#head!)) this.#adopt(winner, nowMs);
-    this.#events.push({ kind: "head", head: this.#head! });
+    this.#events.push({ kind: "head", head: withVersion(this.#head!, agreeing) });
     for (const proxy of agreeing) if (!proxy.planned) this.#begin(proxy, nowMs);
   }
 

@@ -5,6 +5,7 @@
 import {
   headerDifference,
   parseContentRange,
+  strongValidator,
   VALIDATOR_HEADERS,
   type ContentRange,
   type ResponseHead,
@@ -15,6 +16,8 @@ import {
 export function differenceOf(ours: ResponseHead, theirs: ResponseHead): Rejection | undefined {
   const [a, b] = [resourceBytesOf(ours), resourceBytesOf(theirs)];
   if (a !== null && b !== null && a !== b) return differs("length", b, a);
+  if (strongValidator(ours) !== strongValidator(theirs))
+    return differs("validator", strongValidator(theirs), strongValidator(ours));
   const header = headerDifference(ours, theirs, VALIDATOR_HEADERS);
   return header && differs(header.what, header.got, header.expected);
 }

@@ -87,9 +87,9 @@ class World {
 
   #ask(askId: number, proxy: number, range: { start: number; end: number } | undefined): void {
     this.asks.push({ proxy, range });
-    const { answerMs = 10, etag, total = this.body.length, shifts } = this.moods[proxy]!;
+    const { answerMs = 10, etag = '"one"', total = this.body.length, shifts } = this.moods[proxy]!;
     const open = { proxy, sent: 0, readyMs: this.nowMs + answerMs, begun: false };
-    const validator: Record<string, string> = etag === undefined ? {} : { etag };
+    const validator: Record<string, string> = etag === "" ? {} : { etag };
     if (!range || !this.knowsRanges)
       this.open.set(askId, {
         ...open,

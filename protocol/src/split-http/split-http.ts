@@ -4,7 +4,14 @@
  * HTTP. The same code runs in the client and in the simulator.
  * Pure: time arrives as `nowMs`, answers as heads and bytes. In: handle*. Out: pollCommand, pollTimeout, pollEvent.
  */
-import { parseContentRange, type ByteRange, type Rejection, type ResponseHead } from "@tributary/contract";
+import {
+  isSameVersion,
+  parseContentRange,
+  strongValidator,
+  type ByteRange,
+  type Rejection,
+  type ResponseHead,
+} from "@tributary/contract";
 import { LIMITS, TIMING } from "../limits";
 import { bodyShort, differenceOf, differs, rangeFault } from "./answer-check";
 import { PiecePlanner } from "./piece-planner";
@@ -172,11 +179,13 @@ export class SplitHttp {
       const fault = differs("range", head.headers["content-range"], `${ask.start}-${ask.end - 1}`);
       return this.#reject(ask, fault, nowMs);
     }
-    if (told.resourceBytes === null) return this.#goSingle(this.#range, nowMs);
-    const end = Math.min(ask.end, told.resourceBytes);
+    // Parts of several answers may be joined only by a strong validator (RFC 9110 §15.3.7.3).
+    if (!this.#head && (told.resourceBytes === null || strongValidator(head) === undefined))
+      return this.#goSingle(this.#range, nowMs);
+    const end = Math.min(ask.end, told.resourceBytes ?? Infinity);
     const fault = (this.#head && differenceOf(this.#head, head)) ?? rangeFault(ask.start, end, told, head.totalBytes);
     if (fault) return this.#reject(ask, fault, nowMs);
-    if (!this.#head) this.#begin(ask, head, told.resourceBytes);
+    if (!this.#head) this.#begin(ask, head, told.resourceBytes!);
     if (end < ask.end) this.#pieces.asks.set(ask.id, { ...ask, end, wantedEnd: Math.min(ask.wantedEnd, end) });
     this.#plan(nowMs);
   }
@@ -229,7 +238,10 @@ export class SplitHttp {
     const fault =
       head.status !== known.status ? differs("status", head.status, known.status) : differenceOf(known, head);
     const totalBytes = this.#endOf(head);
+    const isBegun = this.#pieces.store.prefix > this.#pieces.start;
     if (fault) this.#reject(ask, fault, nowMs);
+    else if (isBegun && !isSameVersion(known, head))
+      this.#reject(ask, differs("validator", strongValidator(head), strongValidator(known)), nowMs);
     else if (known.totalBytes !== totalBytes) this.#reject(ask, differs("length", totalBytes, known.totalBytes), nowMs);
   }
 
