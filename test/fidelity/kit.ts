@@ -62,7 +62,7 @@ export interface FidelityCase {
   pageHtml?: (hosts: Hosts) => string;
   /** True: media must have come through proxies, so the case shows more than direct play. */
   carried?: boolean;
-  /** Left out of `npm test`, because it takes more than a few seconds. */
+  /** Left out of `npm test`, because it takes some seconds or others are much like it. */
   long?: boolean;
 }
 

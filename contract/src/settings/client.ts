@@ -90,7 +90,9 @@ export const CLIENT_SETTINGS = {
     perDownload: true,
     option: true,
     group: "Fallback",
-    help: "The client fetches the rest directly from the origin if the proxies fail.",
+    help:
+      "The client fetches the rest directly from the origin if the proxies fail. Only the library obeys it: the " +
+      "command line and the extension decide themselves.",
   },
   "client.firstByteMs": {
     type: "integer",
