@@ -5,7 +5,7 @@
  * names of containers, search domains and the like. Names in /etc/hosts are read from there. Not here: which addresses
  * may be dialled (policy.ts).
  */
-import dns, { Resolver } from "node:dns/promises";
+import dns from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { Seats } from "../seats";
@@ -125,7 +125,7 @@ export class Lookup {
 }
 
 async function askServers(host: string, signal: AbortSignal): Promise<string[]> {
-  const resolver = new Resolver({ timeout: ANSWER_MS_MAX, tries: ANSWER_TRIES });
+  const resolver = new dns.Resolver({ timeout: ANSWER_MS_MAX, tries: ANSWER_TRIES });
   const none = (): string[] => [];
   try {
     const six = resolver.resolve6(host).catch(none);
