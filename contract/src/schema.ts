@@ -110,6 +110,8 @@ export const ProxyStatus = z
     cacheBytes: count,
     cacheHits: count,
     errors: count,
+    /** Messages of clients that were no frames, that only a proxy may send, or that were not read (threat-model.md). */
+    rejectedMessages: count,
     uptimeMs: finite,
     /** The largest of three shares: of its rate that it sends, of its sessions, of the time its event loop is busy. */
     load: finite.optional(),

@@ -24,6 +24,7 @@ export function statusOf(fields: Partial<ProxyStatus> = {}): ProxyStatus {
     originBytes: 500,
     cacheBytes: 400,
     cacheHits: 3,
+    rejectedMessages: 0,
     errors: 0,
     uptimeMs: 2000,
     ...fields,

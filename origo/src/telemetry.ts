@@ -56,6 +56,14 @@ export class Telemetry {
       },
     });
     new Gauge({
+      name: "origo_proxy_rejected_messages",
+      help: "Messages of clients that all live proxies have rejected since they started",
+      registers,
+      collect() {
+        this.set(sumOf(fleet(), (proxy) => proxy.status?.rejectedMessages));
+      },
+    });
+    new Gauge({
       name: "origo_proxy_sent_bytes_per_second",
       help: "Bytes per second that all live proxies send",
       registers,

@@ -25,6 +25,7 @@ const STATUS = {
   originBytes: 4,
   cacheBytes: 5,
   cacheHits: 6,
+  rejectedMessages: 0,
   errors: 7,
   uptimeMs: 8.5,
 };

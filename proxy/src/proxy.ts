@@ -403,6 +403,7 @@ export class Proxy {
       cacheBytes,
       cacheHits,
       errors: this.#counters.errors,
+      rejectedMessages: this.#counters.rejectedFrames + this.#counters.unreadMessages,
       uptimeMs: performance.now() - this.#startedMs,
       load: this.#load(),
     };

@@ -184,6 +184,7 @@ function ProxyRow({
       </td>
       <td data-label="Errors" className="num">
         {status ? <Tag tone={status.errors > 0 ? "bad" : "plain"}>{count(status.errors)}</Tag> : NONE}
+        <small>{status?.rejectedMessages ? counted(status.rejectedMessages, "rejected message") : ""}</small>
       </td>
       <td data-label="Engine">{proxy.engine}</td>
       <td data-label="Version">{proxy.version}</td>
