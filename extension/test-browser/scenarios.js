@@ -4,125 +4,9 @@
  * page's own origin, `there` another one. `name` is the scenario that will run: each one has addresses of its own,
  * because the browser may have the others in its cache.
  */
-/* global window, XMLHttpRequest, Response, Request, Headers, crypto, Blob, FormData */
+/* global window, XMLHttpRequest, Response, Request, Headers, FormData */
 window.scenarios = (here, there, name = "") => {
-  const hash = async (buffer) =>
-    [...new Uint8Array(await crypto.subtle.digest("SHA-256", buffer))]
-      .map((byte) => byte.toString(16).padStart(2, "0"))
-      .join("");
-  const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-  const failure = (error) => ({
-    name: error?.name ?? String(error),
-    isError: error instanceof Error,
-    isDom: error instanceof window.DOMException,
-  });
-  const settled = (promise) =>
-    promise.then(
-      (value) => ({ value }),
-      (error) => ({ error: failure(error) }),
-    );
-  const KEPT = [
-    "content-type",
-    "content-length",
-    "content-range",
-    "etag",
-    "last-modified",
-    "accept-ranges",
-    "cache-control",
-    "x-secret",
-  ];
-  const shown = (headers) => Object.fromEntries(KEPT.map((name) => [name, headers.get(name)]));
-  const describe = (response) => {
-    const { status, statusText, ok, url, type, redirected, bodyUsed } = response;
-    return {
-      status,
-      statusText,
-      ok,
-      url,
-      type,
-      redirected,
-      bodyUsed,
-      headers: shown(response.headers),
-      isResponse: response instanceof Response,
-    };
-  };
-  const whole = async (response) => ({
-    ...describe(response),
-    hash: await hash(await response.arrayBuffer()),
-    usedAfter: response.bodyUsed,
-  });
-
-  /** Sends one XHR and returns everything that the page saw of it. */
-  const xhr = (url, { type = "arraybuffer", range, prepare, during, method = "GET" } = {}) =>
-    new Promise((resolve) => {
-      const request = new XMLHttpRequest();
-      const events = [];
-      let lastLoaded = 0;
-      const facts = { monotone: true, truthful: true, totals: new Set() };
-      const note = (name) => {
-        if (
-          events.at(-1) !== name &&
-          !(name === "progress" && events.at(-2) === "progress") &&
-          !(name === "state 3" && events.at(-2) === "state 3")
-        )
-          events.push(name);
-      };
-      request.onreadystatechange = () => note(`state ${request.readyState}`);
-      for (const name of ["loadstart", "load", "error", "abort", "timeout"])
-        request[`on${name}`] = (event) => note(`${name} ${event.loaded}/${event.total} ${event.lengthComputable}`);
-      request.addEventListener("progress", (event) => {
-        note("progress");
-        facts.monotone &&= event.loaded >= lastLoaded;
-        lastLoaded = event.loaded;
-        facts.totals.add(`${event.total} ${event.lengthComputable}`);
-      });
-      request.addEventListener("loadend", async () => {
-        note("loadend");
-        await pause(0);
-        const { status, statusText, readyState, responseURL, timeout } = request;
-        const body = request.response;
-        const content =
-          body instanceof ArrayBuffer
-            ? await hash(body)
-            : body instanceof Blob
-              ? `${body.type} ${await hash(await body.arrayBuffer())}`
-              : body;
-        const headers = Object.fromEntries(KEPT.map((name) => [name, request.getResponseHeader(name)]));
-        const all = request
-          .getAllResponseHeaders()
-          .split("\r\n")
-          .filter((line) => KEPT.includes(line.split(":")[0]));
-        let text;
-        try {
-          text = request.responseText.length;
-        } catch (error) {
-          text = failure(error);
-        }
-        resolve({
-          events,
-          monotone: facts.monotone,
-          totals: [...facts.totals],
-          lastLoaded: status === 0 ? null : lastLoaded,
-          status,
-          statusText,
-          readyState,
-          responseURL,
-          timeout,
-          content,
-          headers,
-          all,
-          text,
-          same: type === "json" || request.response === request.response,
-        });
-      });
-      request.open(method, url);
-      request.responseType = type;
-      if (range) request.setRequestHeader("Range", range);
-      prepare?.(request);
-      request.send();
-      during?.(request);
-    });
-
+  const { failure, hash, headersOf, pause, settled, describe, whole, xhr } = window.observe;
   const scenario = `scenario=${encodeURIComponent(name)}`;
   const media = `${here}/media.mp4?${scenario}`;
   const away = `${there}/media.mp4?${scenario}`;
@@ -141,6 +25,34 @@ window.scenarios = (here, there, name = "") => {
     "fetch: cross-origin with the page's origin": async () => whole(await fetch(`${away}&acao=${here}`)),
     "fetch: cross-origin range": async () => whole(await fetch(`${away}&acao=*`, { headers: { Range: "bytes=0-99" } })),
     "fetch: cross-origin, exposed headers": async () => whole(await fetch(`${away}&acao=*&expose=ETag,Accept-Ranges`)),
+    "fetch: every header of the own origin": async () => headersOf(await fetch(`${text}&more=1`)),
+    "fetch: every exposed header": async () => headersOf(await fetch(`${away}&acao=*&more=1&expose=x-more,Age`)),
+    "fetch: immutable headers": async () => {
+      const response = await fetch(text);
+      const { headers } = response;
+      await response.text();
+      const changes = [() => headers.set("a", "b"), () => headers.append("a", "b"), () => headers.delete("etag")];
+      return Promise.all(changes.map((change) => settled(Promise.resolve().then(change))));
+    },
+    "fetch: type of a blob": async () => {
+      const types = ["video/MP4", "video/mp4; codecs=avc1", "nonsense"];
+      const answers = types.map((type) => fetch(`${text}&type=${encodeURIComponent(type)}`));
+      return Promise.all(answers.map(async (answer) => (await (await answer).blob()).type));
+    },
+    "xhr: type of a blob, unusual": async () => {
+      const types = ["video/MP4", "video/mp4; codecs=avc1", "nonsense"];
+      return Promise.all(types.map((type) => xhr(`${text}&type=${encodeURIComponent(type)}`, { type: "blob" })));
+    },
+    "xhr: form changed while under way, unusual": () =>
+      Promise.all(
+        ["text", "json", "document", "blob", ""].map((type) =>
+          xhr(`${text}&wait=100&type=text/html&form=${type}`, {
+            during: (request) => (request.responseType = type),
+          }).then(({ content, ...rest }) => ({ ...rest, content: content?.body?.textContent ?? content })),
+        ),
+      ),
+    "xhr: overridden type while under way, unusual": () =>
+      xhr(`${media}&wait=100`, { type: "blob", during: (request) => request.overrideMimeType("video/x-mine") }),
     "fetch: cross-origin, refused": async () => settled(fetch(away).then(describe)),
     "fetch: cross-origin, other origin allowed": async () =>
       settled(fetch(`${away}&acao=http://elsewhere.example`).then(describe)),

@@ -34,6 +34,7 @@ async function answer(request, response, log) {
   // `stranger` is the query that counts for the transport, which does not have the page's cookies.
   const query = new URLSearchParams((isTransport && url.searchParams.get("stranger")) || url.searchParams);
   if (url.pathname === "/page.html") return page(response, query);
+  if (url.pathname === "/worker.js") return worker(response, query);
   log.push({
     path: url.pathname + url.search,
     native: !isTransport,
@@ -48,12 +49,12 @@ async function answer(request, response, log) {
   const body =
     status !== 200
       ? Buffer.from("no such thing")
-      : url.pathname === "/text.mp4"
+      : url.pathname.endsWith("/text.mp4")
         ? TEXT
         : url.pathname === "/empty.mp4"
           ? Buffer.alloc(0)
           : media;
-  await send(request, response, { query, status, body, cors: corsHeaders(query, isTransport) });
+  await send(request, response, { query, status, body, isTransport, cors: corsHeaders(query, isTransport) });
 }
 
 function page(response, query) {
@@ -65,7 +66,21 @@ function page(response, query) {
     });
   if (query.has("csp"))
     headers["content-security-policy"] = "default-src 'self'; frame-src 'none'; require-trusted-types-for 'script'";
+  for (const name of ["content-security-policy", "content-security-policy-report-only"])
+    if (query.has(name)) headers[name] = query.get(name);
   response.writeHead(200, headers).end("<!doctype html><title>page</title><body>page");
+}
+
+/** A service worker that takes its pages at once. `answers` is a path that it answers itself. */
+function worker(response, query) {
+  const answer = `addEventListener("fetch", (event) => {
+    if (new URL(event.request.url).pathname === "${query.get("answers")}") event.respondWith(new Response("worker"));
+  });`;
+  response.writeHead(200, { "content-type": "text/javascript" }).end(
+    `addEventListener("install", () => skipWaiting());
+    addEventListener("activate", (event) => event.waitUntil(clients.claim()));
+    ${query.has("answers") ? answer : ""}`,
+  );
 }
 
 function corsHeaders(query, isTransport) {
@@ -77,7 +92,7 @@ function corsHeaders(query, isTransport) {
   return headers;
 }
 
-async function send(request, response, { query, status: given, body, cors }) {
+async function send(request, response, { query, status: given, body, isTransport, cors }) {
   let status = given;
   const headers = {
     "content-type": query.get("type") ?? "video/mp4",
@@ -98,11 +113,14 @@ async function send(request, response, { query, status: given, body, cors }) {
     headers["content-range"] = `bytes ${start}-${end}/${body.length}`;
     status = 206;
   }
+  if (query.has("more"))
+    Object.assign(headers, { age: "5", expires: "0", "content-language": "de", vary: "origin", "x-more": "Grüße" });
   if (query.has("bloat")) headers["x-bloat"] = "x".repeat(Number(query.get("bloat")));
   if (range !== null && query.has("changing")) headers.etag = '"v2"';
   const part = body.subarray(start, end + 1);
   if (!query.has("nolength")) headers["content-length"] = part.length;
-  response.writeHead(status, headers);
+  const reason = query.get("reason");
+  response.writeHead(status, ...(reason === null || isTransport ? [] : [reason]), headers);
   if (request.method === "HEAD") return response.end();
   const slow = Number(query.get("slow") ?? 0);
   for (let at = 0; slow > 0 && at < part.length && !response.destroyed; at += 100_000) {

@@ -11,6 +11,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { extensionId, launch } from "./browser.mjs";
+import { DOOR_CHECKS } from "./doors.mjs";
 import { HOSTILE_CHECKS } from "./hostile.mjs";
 import { MEDIA_BYTES, startOrigin } from "./server.mjs";
 
@@ -54,8 +55,9 @@ try {
   await check("media are carried in pages with strict policies", strictPolicies);
   await check("YouTube's GET requests are carried only with experiments on", youTube);
   await check("nothing in the page's document names the extension", unnamed);
-  const setting = { browser: extended, home, other, openPage: () => openPage(extended), isCarried };
-  for (const [name, run] of Object.entries(HOSTILE_CHECKS)) await check(name, () => run(setting));
+  const setting = { browser: extended, home, other, log, openPage: (query) => openPage(extended, query), isCarried };
+  for (const [name, run] of Object.entries({ ...DOOR_CHECKS, ...HOSTILE_CHECKS }))
+    await check(name, () => run(setting));
 } finally {
   await Promise.all([plain.close(), extended.close()]);
   for (const server of servers) server.close();
@@ -91,9 +93,12 @@ async function permit(page, origins = [home, other]) {
 }
 
 async function compareScenarios() {
-  const script = fs.readFileSync(path.join(here, "scenarios.js"), "utf8");
+  const [observe, script] = ["observe.js", "scenarios.js"].map((name) =>
+    fs.readFileSync(path.join(here, name), "utf8"),
+  );
   const pages = await Promise.all([plain, extended].map((browser) => openPage(browser)));
   for (const page of pages) {
+    await page.evaluate(observe);
     await page.evaluate(script);
     await permit(page);
   }
@@ -150,7 +155,7 @@ async function isCarried(page) {
   for (const untilMs = Date.now() + 2000; Date.now() < untilMs;) {
     await permit(page, [home]);
     log.length = 0;
-    const url = `${home}/text.mp4?count=${++askedCount}`;
+    const url = `${home}/text.mp4?asked=${++askedCount}`;
     await page.evaluate((address) => fetch(address).then((response) => response.arrayBuffer()), url);
     if (log.some((entry) => !entry.native)) return true;
   }

@@ -87,6 +87,10 @@ class Answer {
   }
 }
 
+function refuseChange(): never {
+  throw new TypeError("Headers are immutable");
+}
+
 const READERS = ["arrayBuffer", "blob", "bytes", "formData", "json", "text"] as const;
 
 /**
@@ -97,6 +101,9 @@ function dress(response: Response, head: PageResponseHead, failure: () => { reas
   const own = (name: string, value: unknown): void => {
     Object.defineProperty(response, name, { value, configurable: true });
   };
+  // The headers of the browser's own answers are immutable. The constructor of Response cannot make such headers.
+  for (const change of ["append", "delete", "set"])
+    Object.defineProperty(response.headers, change, { value: refuseChange, configurable: true });
   own("url", head.url);
   own("type", head.responseType);
   own("redirected", head.redirected);

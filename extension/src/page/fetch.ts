@@ -39,7 +39,7 @@ export function patchFetch(link: Link, permits: Permits): typeof fetch {
 
 async function askSite(request: Request, url: string, link: Link, permits: Permits): Promise<Response> {
   const response = await natives.fetch(request);
-  permits.note(url, natives.responseUrl(response));
+  permits.note(url, natives.responseUrl(response), response);
   const bytes = Number(response.headers.get("content-length") ?? 0);
   link.noteDirect(Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : 0);
   return response;

@@ -20,10 +20,14 @@ import { patchXhr } from "./xhr";
 
 const EXTENSION_ORIGIN = /^(?:chrome|moz)-extension:\/\//;
 
-const permits = new Permits(() => document.querySelectorAll("meta[http-equiv]").length);
+const permits = new Permits(
+  () => document.querySelectorAll("meta[http-equiv]").length,
+  (url) => performance.getEntriesByName(url, "resource").length > 0,
+);
 const link = new Link({
   mayFetch: (url) => permits.allows(url),
   targets: () => permits.targets,
+  phraseOf: (url, status) => permits.phraseOf(url, status),
   summon: () => document.dispatchEvent(new CustomEvent(NEED_EVENT)),
   connected: () => document.dispatchEvent(new CustomEvent(CONNECTED_EVENT)),
   nowMs: () => performance.now(),

@@ -58,6 +58,7 @@ function make() {
     setTimeout: clock.set,
     mayFetch: (url) => url !== FORBIDDEN,
     targets: () => ["https://cdn.example"],
+    phraseOf: () => undefined,
   });
   return { clock, calls, link };
 }

@@ -39,6 +39,8 @@ export interface LinkEnvironment {
   /** Whether this document may fetch `url`, and from which origins an answer may come after redirects (permits.ts). */
   mayFetch(url: string): boolean;
   targets(): string[];
+  /** The reason phrase of an answer from `url`; undefined if the browser has shown none yet. */
+  phraseOf(url: string, status: number): string | undefined;
   nowMs(): number;
   setTimeout(callback: () => void, ms: number): unknown;
 }
@@ -165,6 +167,8 @@ export class Link {
     if (listener === undefined) return;
     if (message.type === "native" || message.type === "end" || message.type === "failed")
       this.#calls.delete(message.id);
+    if (message.type === "head")
+      message.statusText = this.env.phraseOf(message.url, message.status) ?? message.statusText;
     listener.message(message);
   }
 

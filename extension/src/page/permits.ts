@@ -10,30 +10,53 @@ import { TARGETS_MAX } from "../shared/messages";
 
 export class Permits {
   readonly #folders = new Set<string>();
+  /** By folder: an address that the browser asked for in the clear, or upgraded without saying so. */
+  readonly #unproven = new Map<string, string>();
   readonly #targets = new Set<string>();
+  /** By origin and status. HTTP/2 and HTTP/3 have no reason phrases, so "" is for all statuses of the origin. */
+  readonly #phrases = new Map<string, string>();
   #policyCount = 0;
 
-  /** `countPolicies` counts the elements that can hold a policy. */
-  constructor(readonly countPolicies: () => number) {}
+  /**
+   * `countPolicies` counts the elements that can hold a policy. `wasAsked` says whether the browser's list of requests
+   * (Resource Timing) has this address. A `Response` keeps the address of a request that a policy upgraded.
+   */
+  constructor(
+    readonly countPolicies: () => number,
+    readonly wasAsked: (url: string) => boolean,
+  ) {}
 
   /** The browser asked for `url` and let the page have an answer, which came from `answeredUrl`. */
-  note(url: string, answeredUrl: string): void {
+  note(url: string, answeredUrl: string, { status, statusText }: Pick<Response, "status" | "statusText">): void {
     this.#heedPolicies();
     const answered = new URL(answeredUrl);
-    // The browser upgraded the request, so a proxy must not ask in the clear.
-    if (url.startsWith("http:") && answered.protocol === "https:") return;
-    this.#folders.add(folderOf(url));
+    this.#phrases.set(answered.origin + status, statusText);
+    if (statusText === "") this.#phrases.set(answered.origin, "");
+    if (!url.startsWith("http:")) this.#folders.add(folderOf(url));
+    else if (answered.protocol === "http:") this.#unproven.set(folderOf(url), url);
     if (answered.origin !== new URL(url).origin && this.#targets.size < TARGETS_MAX) this.#targets.add(answered.origin);
   }
 
   allows(url: string): boolean {
     this.#heedPolicies();
-    return this.#folders.has(folderOf(url));
+    const folder = folderOf(url);
+    const unproven = this.#unproven.get(folder);
+    if (unproven !== undefined && this.wasAsked(unproven)) {
+      this.#unproven.delete(folder);
+      this.#folders.add(folder);
+    }
+    return this.#folders.has(folder);
   }
 
   /** The origins where answers may come from after redirects. */
   get targets(): string[] {
     return [...this.#targets];
+  }
+
+  /** The reason phrase that the browser shows with an answer from `url`, as far as it is known. */
+  phraseOf(url: string, status: number): string | undefined {
+    const { origin } = new URL(url);
+    return this.#phrases.get(origin + status) ?? this.#phrases.get(origin);
   }
 
   /** Forgets all permits when the page adds a policy, which may be stricter than the one before. */
@@ -42,6 +65,7 @@ export class Permits {
     if (count === this.#policyCount) return;
     this.#policyCount = count;
     this.#folders.clear();
+    this.#unproven.clear();
     this.#targets.clear();
   }
 }

@@ -51,7 +51,7 @@ async function isPermitted(url: string, permits: Permits): Promise<boolean> {
   if (permits.allows(url)) return true;
   try {
     const response = await natives.fetch(url, { headers: { Range: "bytes=0-0" } });
-    permits.note(url, natives.responseUrl(response));
+    permits.note(url, natives.responseUrl(response), response);
     await response.body?.cancel();
   } catch {
     // The browser says why.

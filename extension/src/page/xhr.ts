@@ -72,7 +72,9 @@ export function patchXhr(link: Link, permits: Permits): void {
     if (!state || !opened || request === null) return Reflect.apply(target, xhr, args);
     const noteAnswer = (of: Xhr): void =>
       natives.listen(of, "load", ({ loaded }) => {
-        permits.note(request.url, natives.getXhr("responseURL", of) as string);
+        const seen = (name: string): unknown => natives.getXhr(name, of);
+        const answer = { status: seen("status"), statusText: seen("statusText") } as Xhr;
+        permits.note(request.url, seen("responseURL") as string, answer);
         link.noteDirect(loaded);
       });
     const carrier = permits.allows(request.url) ? link.carrier : null;
