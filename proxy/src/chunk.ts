@@ -2,7 +2,14 @@
  * Chunk: what the store knows of one chunk and its readers, and what an origin's answer means for it. The store
  * (chunks.ts) decides what becomes of it.
  */
-import { FIRST_HEADERS, formatRange, type CacheMode, type RangeRequest, type Rejection } from "@tributary/contract";
+import {
+  CONNECTIONS_MAX,
+  FIRST_HEADERS,
+  formatRange,
+  type CacheMode,
+  type RangeRequest,
+  type Rejection,
+} from "@tributary/contract";
 import { LIMITS, type ChunkSource, type PlanHead } from "@tributary/protocol";
 import type { AnswerPolicy } from "./cache-policy";
 import type { BodyPart, ChunkBody } from "./chunk-body";
@@ -109,6 +116,10 @@ export interface Reader extends Reading {
 export function leaderOf({ readers }: StoredChunk): Reader {
   return [...readers].reduce((first, reader) => (reader.wantedBytes > first.wantedBytes ? reader : first));
 }
+
+/** The bytes that were not fetched in vain. A client that uses 32 proxies takes a 32nd of a chunk from each. */
+export const usedBy = ({ takenBytes, wantedBytes }: Reader): number =>
+  Math.min(wantedBytes, CONNECTIONS_MAX * takenBytes);
 
 export const keyOf = (href: string, range: RangeRequest | undefined): string =>
   `${range ? formatRange(range) : ""} ${href}`;

@@ -224,13 +224,28 @@ test("chunks: a client that takes nothing has no more fetched than its budget, a
     for (let pieces = 0; pieces < 5; pieces++) await fetch.push("12345678");
   }
   expect(store.stats.originBytes).toBe(32);
-  second.lease.take(1, 1);
+  const refused = open("http://o.test/3");
   await settled();
-  expect(store.stats.originBytes).toBe(56);
+  expect(refused.reader.failure).toMatchObject({ kind: "proxyBusy", got: 32, limit: 24 });
+  // The second reader takes a part of the first 24 bytes, as a client of many proxies does.
+  second.lease.take(1, 24);
+  await settled();
+  expect(store.stats.originBytes).toBe(48);
   clock.ms = 20_000;
   first.lease.take(0, 1);
   await settled();
-  expect(store.stats.originBytes).toBe(64);
+  expect(store.stats.originBytes).toBe(56);
+});
+
+test("chunks: a fetch that is given up costs its client what is on the way", async () => {
+  const { origin, open } = setup({ unreadBytes: 100 });
+  const { lease } = open();
+  await origin.fetches[0]!.head(101);
+  await origin.fetches[0]!.push("a");
+  lease.close();
+  const { reader } = open();
+  await settled();
+  expect(reader.failure).toMatchObject({ kind: "proxyBusy", got: 101, limit: 100 });
 });
 
 test("chunks: a failure before or in the body reaches every reader, once, and is not kept", async () => {

@@ -16,6 +16,7 @@ import {
   leaderOf,
   newChunk,
   unshareableReason,
+  usedBy,
   type Answer,
   type ChunkLimits,
   type ChunkListener,
@@ -42,8 +43,8 @@ export interface ChunkStoreOptions {
   nowMs?: () => number;
 }
 
-/** A client that uses 32 proxies takes a 32nd of a chunk from each. */
-const PROXIES_MAX = 32;
+/** When a fetch ends early, the origin has sent up to about this much that nobody reads. */
+const IN_SOCKETS_BYTES = 4 * 1024 * 1024;
 /** A fetch is given up when no reader takes a byte for this long. */
 const READERS_SILENT_MS = 60_000;
 /** How often a fetch looks whether its readers' clients may have more fetched. */
@@ -169,22 +170,27 @@ export class ChunkStore {
   /** Starts the fetch of the reader's own chunk. */
   #ask(reader: Reader): void {
     const { chunk } = reader;
+    this.#freeConnection(reader);
     this.#join(reader, chunk, undefined);
     if (chunk.request.cache !== "no-store") this.#shared.set(chunk.key, chunk);
-    this.#freeConnection(chunk.origin);
     this.#fetching.add(chunk);
     void this.#fill(chunk);
   }
 
-  /** Gives up a slow fetch if all connections to the origin are taken. Without one, the next fetch waits. */
-  #freeConnection(origin: string): void {
-    const limit = FETCHES_PER_ORIGIN_MAX;
-    const rivals = [...this.#fetching].filter((chunk) => chunk.origin === origin);
-    if (rivals.length < limit) return;
+  /**
+   * Gives up a slow fetch if the connections to the origin are taken: one of the client's own if it has its share of
+   * half of them, otherwise an old one. Without one, the next fetch waits.
+   */
+  #freeConnection({ chunk: { origin }, client }: Reader): void {
     const nowMs = this.#nowMs();
-    const old = rivals.filter((chunk) => nowMs - chunk.askedMs >= FETCH_OLD_MS && chunk.readers.size > 0);
-    const slowest = firstToGo(old, () => 1, nowMs);
-    if (slowest) this.#cutOff(slowest, "connections to this origin", limit + 1, limit);
+    const rivals = [...this.#fetching].filter((chunk) => chunk.origin === origin && chunk.readers.size > 0);
+    const own = rivals.filter((chunk) => leaderOf(chunk).client === client);
+    const isShareFull = own.length >= FETCHES_PER_ORIGIN_MAX / 4;
+    const limit = isShareFull ? FETCHES_PER_ORIGIN_MAX / 2 : FETCHES_PER_ORIGIN_MAX;
+    if (rivals.length < limit) return;
+    const candidates = isShareFull ? own : rivals.filter(({ askedMs }) => nowMs - askedMs >= FETCH_OLD_MS);
+    const slowest = firstToGo(candidates, () => 1, nowMs);
+    if (slowest) this.#cutOff(slowest, "connections to this origin", rivals.length + 1, limit);
   }
 
   async #fill(chunk: StoredChunk): Promise<void> {
@@ -202,6 +208,7 @@ export class ChunkStore {
   /** The origin's answer. Undefined when the origin has confirmed the candidate, which the readers then have. */
   async #answerOf(chunk: StoredChunk): Promise<OriginResponse | undefined> {
     const { candidate, request, cancel } = chunk;
+    this.#checkUnread(leaderOf(chunk).client);
     const conditions = candidate?.chunk.policy?.conditions(request.range !== undefined);
     chunk.askedMs = this.#nowMs();
     const { url, range, client } = request;
@@ -211,6 +218,15 @@ export class ChunkStore {
     chunk.candidate = undefined;
     if (this.#confirm(chunk, candidate, response)) return undefined;
     return this.#answerOf(chunk);
+  }
+
+  /** Throws when the client has had too much fetched that it did not take. */
+  #checkUnread(client: string): void {
+    const limit = this.#limits.unreadBytes;
+    const got = Math.ceil(this.#unread.spentBy(client, limit, this.#nowMs()));
+    if (got < limit) return;
+    const message = `This address had ${got} bytes fetched that it did not take, limit ${limit}. Try again later.`;
+    throw egressError("proxyBusy", message, { got, limit });
   }
 
   /** Gives the readers of `chunk` the candidate that the origin's 304 is about. False if it is about another answer. */
@@ -314,12 +330,12 @@ export class ChunkStore {
   #take(reader: Reader, takenBytes: number, wantedBytes: number): void {
     const { chunk } = reader;
     if (!chunk.readers.has(reader)) return;
-    const taken = takenBytes - reader.takenBytes;
+    const usedBefore = usedBy(reader);
     reader.takenBytes = takenBytes;
-    if (taken > 0 && this.#fetching.has(chunk))
-      this.#unread.add(reader.client, -taken * PROXIES_MAX, this.#limits.unreadBytes, this.#nowMs());
-    if (wantedBytes <= reader.wantedBytes && taken === 0) return;
     reader.wantedBytes = Math.max(reader.wantedBytes, wantedBytes);
+    const used = usedBy(reader) - usedBefore;
+    if (used > 0 && this.#fetching.has(chunk))
+      this.#unread.add(reader.client, -used, this.#limits.unreadBytes, this.#nowMs());
     chunk.wake();
   }
 
@@ -404,8 +420,12 @@ export class ChunkStore {
 
   #abandon(chunk: StoredChunk): void {
     if (this.#shared.get(chunk.key) === chunk) this.#shared.delete(chunk.key);
+    if (chunk.cancel.signal.aborted) return;
     chunk.cancel.abort();
     chunk.wake();
+    const { body, request } = chunk;
+    const lostBytes = body ? Math.min(body.totalBytes - body.availableBytes, IN_SOCKETS_BYTES) : 0;
+    this.#unread.add(request.client?.name ?? "", lostBytes, this.#limits.unreadBytes, this.#nowMs());
   }
 
   #fail(chunk: StoredChunk, rejection: Rejection): void {

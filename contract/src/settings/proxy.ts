@@ -67,15 +67,15 @@ export const PROXY_SETTINGS = {
   },
   "proxy.unreadBytes": {
     type: "integer",
-    default: 128 * MIB,
+    default: 256 * MIB,
     min: MIB,
-    max: 128 * MIB,
+    max: 2 ** 40,
     unit: "bytes",
-    effect: "narrows",
-    group: "Limits",
+    effect: "replaces",
+    group: "Shares of clients",
     help:
-      "The most that one proxy fetches for one client that does not take it. After that the proxy fetches for this " +
-      "client only as fast as the bytes return, which takes a minute for all of them.",
+      "The most that one proxy fetches for one address that does not take it. After that it fetches for this address " +
+      "only as fast as the bytes return, which takes a minute for all of them.",
   },
   "proxy.sessionsMax": {
     type: "integer",
