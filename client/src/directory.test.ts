@@ -85,7 +85,7 @@ describe("directory", () => {
     expect([await pick(2, "one.example"), await pick(2, "two.example"), await pick(2)]).toEqual(["bc", "ab", "ab"]);
     directory.penalise("b", "one.example");
     directory.penalise("c", "one.example");
-    expect(await pick(2, "one.example")).toMatch(/no live proxy/);
+    expect(await pick(2, "one.example")).toMatch(/rests for this host/);
     state.nowMs = 10_000;
     expect(await pick(2, "one.example")).toBe("ab");
   });

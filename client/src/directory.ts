@@ -74,7 +74,11 @@ export class Directory {
     }
     const proxies = this.#fill(count, host);
     if (proxies.length > 0) return { proxies };
-    return { rejection: { kind: "noProxies", message: "Origo knows no live proxy that works" } };
+    const isOverHost = this.#usable(this.#listed).length > 0;
+    const message = isOverHost
+      ? "Every live proxy rests for this host, because their answers for it differed"
+      : "Origo knows no live proxy that works";
+    return { rejection: { kind: "noProxies", message } };
   }
 
   /**
