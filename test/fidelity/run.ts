@@ -4,16 +4,16 @@
  */
 import { readFileSync } from "node:fs";
 import http from "node:http";
+import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { freePort, openBrowser, repoRoot, startFleet, type Fleet, type OpenBrowser } from "@tributary/lab-stack";
+import { openBrowser, repoRoot, startFleet, type Fleet, type OpenBrowser } from "@tributary/lab-stack";
 import { bodyOf, give, pause, readable } from "./kit";
 import type { Asked, Exchange, FidelityCase, Hosts, Seen, Tab } from "./kit";
 
 const HOSTS = ["home", "away", "third"] as const;
 const SIDES = ["without", "with"] as const;
 type Side = (typeof SIDES)[number];
-const FIRST_PORT = 18_100;
 const PROXIES = 4;
 const CASE_SECONDS_MAX = 45;
 const WARM_TRIES = 40;
@@ -30,36 +30,34 @@ export interface Outcome {
 }
 
 export class FidelityLab {
-  readonly #ports: number[];
+  readonly #origins: Origin[];
   readonly #fleet: Fleet;
   readonly #browsers: Record<Side, OpenBrowser>;
-  #next = 0;
 
-  private constructor(ports: number[], fleet: Fleet, browsers: Record<Side, OpenBrowser>) {
-    this.#ports = ports;
+  private constructor(origins: Origin[], fleet: Fleet, browsers: Record<Side, OpenBrowser>) {
+    this.#origins = origins;
     this.#fleet = fleet;
     this.#browsers = browsers;
   }
 
   /** Room for `count` cases. Each case has ports of its own, so that nothing learned about a host reaches the next. */
   static async open(count: number): Promise<FidelityLab> {
-    const taken = new Set<number>();
-    const ports: number[] = [];
-    while (ports.length < count * HOSTS.length * SIDES.length)
-      ports.push(await freePort((ports.at(-1) ?? FIRST_PORT - 1) + 1, taken));
-    const allow = ports.map((port) => `127.0.0.1:${port}`);
+    const length = count * HOSTS.length * SIDES.length;
+    const origins = await Promise.all(Array.from({ length }, startOrigin));
+    const allow = origins.map(({ host }) => host);
     const fleet = await startFleet({ proxyCount: PROXIES, ports: "any", allow });
     const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: PROXIES };
     const [without, withIt] = await Promise.all([
       openBrowser({ headless: true }),
       openBrowser({ headless: true, defaults }),
     ]);
-    return new FidelityLab(ports, fleet, { without, with: withIt });
+    return new FidelityLab(origins, fleet, { without, with: withIt });
   }
 
   async close(): Promise<void> {
     await Promise.all(SIDES.map((side) => this.#browsers[side].close()));
     await this.#fleet.stop();
+    for (const origin of this.#origins) origin.close();
   }
 
   async run(each: FidelityCase): Promise<Outcome> {
@@ -79,13 +77,12 @@ export class FidelityLab {
   }
 
   async #runSide(each: FidelityCase, side: Side): Promise<{ seen: unknown; log: Asked[] }> {
-    const ports = this.#ports.slice(this.#next, (this.#next += HOSTS.length));
-    const hosts = Object.fromEntries(
-      ports.map((port, at) => [HOSTS[at], `http://127.0.0.1:${port}`]),
-    ) as unknown as Hosts;
+    const origins = this.#origins.splice(0, HOSTS.length);
+    const bases = origins.map(({ host }, at) => [HOSTS[at], `http://${host}`]);
+    const hosts = Object.fromEntries(bases) as Hosts;
     const log: Asked[] = [];
     const memory: Record<string, number> = {};
-    const servers = await Promise.all(ports.map((port, host) => startHost(port, host, { each, hosts, log, memory })));
+    origins.forEach((origin, host) => (origin.answer = answersOf(host, { each, hosts, log, memory })));
     let page: Awaited<ReturnType<OpenBrowser["newPage"]>> | undefined;
     try {
       page = await this.#browsers[side].newPage();
@@ -101,12 +98,34 @@ export class FidelityLab {
       return { seen: { threw: String(error) }, log };
     } finally {
       await page?.close().catch(() => undefined);
-      for (const server of servers) {
-        server.closeAllConnections();
-        server.close();
-      }
+      for (const origin of origins) origin.close();
     }
   }
+}
+
+/** A server that listens from the start, so that the fleet can be told of it, and answers when its case runs. */
+interface Origin {
+  readonly host: string;
+  answer: http.RequestListener;
+  close(): void;
+}
+
+async function startOrigin(): Promise<Origin> {
+  const server = http.createServer({ keepAliveTimeout: 10_000 }, (request, response) => {
+    response.sendDate = false;
+    origin.answer(request, response);
+  });
+  const origin = {
+    host: "",
+    answer: (_request: http.IncomingMessage, response: http.ServerResponse): void => void response.destroy(),
+    close: (): void => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
+  origin.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return origin;
 }
 
 interface Scene {
@@ -116,9 +135,8 @@ interface Scene {
   memory: Record<string, number>;
 }
 
-function startHost(port: number, host: number, { each, hosts, log, memory }: Scene): Promise<http.Server> {
-  const server = http.createServer({ keepAliveTimeout: 10_000 }, (request, response) => {
-    response.sendDate = false;
+function answersOf(host: number, { each, hosts, log, memory }: Scene): http.RequestListener {
+  return (request, response) => {
     const url = new URL(request.url ?? "/", "http://host");
     const by = "sec-fetch-mode" in request.headers ? "browser" : "proxy";
     const exchange: Exchange = { request, response, url, path: url.pathname, host, by, memory, hosts };
@@ -135,11 +153,7 @@ function startHost(port: number, host: number, { each, hosts, log, memory }: Sce
       console.error(`${each.name}: the origin failed: ${String(error)}`);
       response.destroy();
     });
-  });
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, "127.0.0.1", () => resolve(server));
-  });
+  };
 }
 
 function tabOf(page: Tab["page"], hosts: Hosts, memory: Record<string, number>, log: readonly Asked[]): Tab {
