@@ -1,5 +1,5 @@
 /** The extension in Firefox, where the transport is in the page's frame. Every byte is compared with the files. */
-import { COMPARED_MAX, mediaFetchedByBrowser, segmentMismatch, startFleet } from "@tributary/lab-stack";
+import { mediaFetchedByBrowser, segmentMismatch, startFleet } from "@tributary/lab-stack";
 import { accessLog, faults, playPage } from "./support";
 
 test("Firefox: the hls page plays to its end through four proxies with right bytes", async () => {
@@ -16,7 +16,8 @@ test("Firefox: the hls page plays to its end through four proxies with right byt
     expect(state.ended).toBe(true);
     expect(state.segments.length).toBeGreaterThanOrEqual(26);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
-    expect(mediaFetchedByBrowser(await accessLog(fleet, startedMs)).length).toBeLessThanOrEqual(COMPARED_MAX);
+    const direct = mediaFetchedByBrowser(await accessLog(fleet, startedMs));
+    expect(direct.length).toBeLessThan(state.segments.length / 2);
   } finally {
     await fleet.stop();
   }

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => fleet.stop());
 
 describe.each(["hls", "dash", "shaka"])("%s page", (name) => {
-  test("plays to its end in coded-mutp with right bytes, and proxies bring all but its first segments", async () => {
+  test("plays to its end in coded-mutp with right bytes, after a comparison through the proxies", async () => {
     const defaults = { origoUrl: fleet.origo.url, mode: "coded-mutp", connections: 4 };
     const { state, startedMs, records } = await playPage({
       url: `${fleet.sample.url}/${name}.html`,

@@ -16,10 +16,7 @@ for (let at = 0, state = 1; at < MEDIA_BYTES; at++) {
 const TEXT = Buffer.from(`{"text":"Grüße, 世界"${" ".repeat(20_000)}}`);
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/**
- * Starts one origin. `log` gets { path, native, range, method, isUncached }; `isUncached` is true if the request
- * bypasses the browser's cache.
- */
+/** Starts one origin. `log` gets { path, native, range, method }. */
 export async function startOrigin(port, log) {
   const server = http.createServer((request, response) => {
     answer(request, response, log).catch(() => response.destroy());
@@ -40,7 +37,6 @@ async function answer(request, response, log) {
     native: !isTransport,
     range: request.headers.range ?? null,
     method: request.method,
-    isUncached: request.headers["cache-control"] === "no-cache",
   });
   if (query.has("wait")) await pause(Number(query.get("wait")));
   if (query.has("redirect"))

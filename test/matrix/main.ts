@@ -15,7 +15,6 @@ import { parseArgs } from "node:util";
 import type { Page } from "puppeteer-core";
 import {
   formatTable,
-  isCheck,
   openBrowser,
   recordsSince,
   samplePageState,
@@ -204,7 +203,7 @@ async function judge(
   const isBrowser = ({ userAgent }: AccessLogEntry): boolean => /mozilla/i.test(userAgent);
   const carriedWrongly = log.filter((entry) => /\.(m3u8|mpd|key|vtt)(\?|$)/.test(entry.path) && !isBrowser(entry));
   if (carriedWrongly.length > 0) faults.push(`${carriedWrongly[0]?.path} went through a proxy`);
-  const direct = log.filter((entry) => isMedia(entry) && isBrowser(entry) && !isCheck(entry)).length;
+  const direct = log.filter((entry) => isMedia(entry) && isBrowser(entry)).length;
   const isAskedByProxies = log.some((entry) => isMedia(entry) && !isBrowser(entry));
   if (scenario.isPrivate === true ? direct > 0 && !isAskedByProxies : carried === 0)
     faults.push("no media came through the proxies");

@@ -5,18 +5,24 @@
 import type { Carrier, MediaRequest } from "../shared/carry";
 import type { PageResponseHead } from "../shared/messages";
 import type { Natives } from "../page/natives";
+import { SiteFetch, type FetchNatively } from "./site-fetch";
 
-/** Answers `request`, carried as `wanted`. null if the transport declines it. */
+/** Answers `request`, carried as `wanted`. `fetchNatively` asks the site itself. */
 export function respond(
   request: Request,
   wanted: MediaRequest,
+  fetchNatively: FetchNatively,
   natives: Natives,
   carry: Carrier["carry"],
-): Promise<Response | null> {
+): Promise<Response> {
   return new Promise((resolve, reject) => {
     let answer: Answer | null = null;
     const carried = carry(wanted, {
-      native: () => resolve(null),
+      askSite: () => new SiteFetch(natives, fetchNatively, request.signal),
+      native: ({ response }) => {
+        request.signal.removeEventListener("abort", onAbort);
+        resolve(response);
+      },
       head: (head) => {
         answer = new Answer(
           head,

@@ -1,9 +1,9 @@
 import type { ByteRange } from "@tributary/contract";
-import type { ToPage } from "../shared/messages";
-import type { CarriedRequestEvents } from "../shared/carry";
+import type { ToPage, SiteHead } from "../shared/messages";
+import type { CarriedRequestEvents, SiteRequest } from "../shared/carry";
 import type { Link, LinkListener } from "../page/link";
-import type { Check } from "./checks";
-import { CarriedRequest, GRACE_MS } from "./carried-request";
+import { CarriedRequest, REPLY_MS, STALL_MS } from "./carried-request";
+import { Asked, OURS_MS, WAITS_MS_MAX } from "./site";
 
 const MEDIA = "https://media.example/a.mp4";
 const PATIENCE_MS = 4000;
@@ -26,31 +26,58 @@ interface Native {
   bytes?: Uint8Array<ArrayBuffer>;
 }
 
-function make(
-  native: Native | Error = {},
-  range: ByteRange | null = null,
-  verdict: boolean | Promise<boolean> = false,
-) {
+/** A request to the site that a test answers. */
+class Site implements SiteRequest {
+  answer!: (head: SiteHead) => void;
+  fail!: (error: Error) => void;
+  isAborted = false;
+  readonly head = new Promise<SiteHead>((resolve, reject) => ([this.answer, this.fail] = [resolve, reject]));
+  async *copy(): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+    yield WHOLE.slice(0, 600);
+    yield WHOLE.slice(600);
+  }
+  abort(): void {
+    this.isAborted = true;
+  }
+}
+
+function make(native: Native | Error = {}, range: ByteRange | null = null) {
   let listener: LinkListener | undefined;
   const seen = {
     events: [] as string[],
     bytes: [] as number[],
     credit: 0,
-    aborts: 0,
+    aborts: [] as boolean[],
     direct: 0,
-    wrong: [] as string[],
-    noted: [] as number[][],
-    ended: [] as boolean[],
+    limited: [] as string[],
+    compared: [] as unknown[],
     ranges: [] as (string | null)[],
   };
-  const clock = { nowMs: 0 };
+  const clock = { nowMs: 0, timers: new Map<number, { atMs: number; callback: () => void }>() };
+  const sites: Site[] = [];
+  const asked = new Asked();
   const link = {
-    env: { nowMs: () => clock.nowMs },
-    noteWrong: (url: string) => seen.wrong.push(url),
+    env: {
+      nowMs: () => clock.nowMs,
+      setTimeout: (callback: () => void, ms: number) => {
+        const id = clock.timers.size + 1;
+        clock.timers.set(id, { atMs: clock.nowMs + ms, callback });
+        return id;
+      },
+      clearTimeout: (id: number) => clock.timers.get(id) && clock.timers.set(id, { atMs: Infinity, callback: () => 0 }),
+    },
+    noteLimited: (url: string) => seen.limited.push(url),
     noteDirect: (bytes: number) => (seen.direct += bytes),
+    compare: (answer: unknown) => {
+      seen.compared.push(answer);
+      return {
+        send: ({ length }: Uint8Array) => Boolean(seen.compared.push(length)),
+        end: (isWhole: boolean) => seen.compared.push(isWhole),
+      };
+    },
     call: (_request: unknown, given: LinkListener) => {
       listener = given;
-      return { credit: (bytes: number) => (seen.credit += bytes), abort: () => seen.aborts++ };
+      return { credit: (bytes: number) => (seen.credit += bytes), abort: (isLate = false) => seen.aborts.push(isLate) };
     },
   } as unknown as Link;
   const nativeFetch = (async (_url: string, init: RequestInit) => {
@@ -59,23 +86,20 @@ function make(
     const headers = { etag: '"v1"', ...native.headers };
     return new Response(native.bytes ?? WHOLE.slice(400), { status: native.status ?? 206, headers });
   }) as typeof fetch;
-  const events: CarriedRequestEvents = {
-    native: () => seen.events.push("native"),
+  const events: CarriedRequestEvents<Site> = {
+    askSite: () => {
+      const site = new Site();
+      site.head.catch(() => undefined);
+      sites.push(site);
+      return site;
+    },
+    native: (site) => seen.events.push(`native ${sites.indexOf(site)}`),
     head: () => seen.events.push("head"),
     bytes: (bytes) => seen.bytes.push(...bytes),
     end: () => seen.events.push("end"),
     error: () => seen.events.push("error"),
   };
-  const check = {
-    note: (at: number, { length }: Uint8Array) => seen.noted.push([at, length]),
-    end: (isWhole: boolean) => seen.ended.push(isWhole),
-  } as unknown as Check;
-  const page = {
-    fetch: nativeFetch,
-    checks: { begin: () => check, verdict: () => verdict },
-    patienceMs: () => PATIENCE_MS,
-    player: () => undefined,
-  };
+  const page = { fetch: nativeFetch, asked, patienceMs: () => PATIENCE_MS, player: () => undefined };
   const carried = new CarriedRequest(link, page, { url: MEDIA, range }, events);
   const receive = (...messages: ToPage[]): void => messages.forEach((message) => listener?.message(message));
   const data = (start: number, end: number): ToPage => ({
@@ -83,7 +107,14 @@ function make(
     id: 1,
     buffer: WHOLE.slice(start, end).buffer,
   });
-  return { carried, seen, clock, receive, data, lose: () => listener?.lost(), tick: () => listener?.tick(clock.nowMs) };
+  const advance = (ms: number): void => {
+    clock.nowMs += ms;
+    for (const timer of clock.timers.values())
+      if (timer.atMs <= clock.nowMs) [timer.atMs, timer.callback] = [Infinity, (timer.callback(), () => undefined)];
+  };
+  const lose = (): void => listener?.lost();
+  const tick = (): void => listener?.tick(clock.nowMs);
+  return { carried, seen, sites, asked, advance, receive, data, lose, tick };
 }
 
 const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10));
@@ -98,38 +129,117 @@ describe("carried request: answered by the transport", () => {
     expect([seen.events, seen.bytes, seen.credit]).toEqual([["head", "end"], [...WHOLE], 600]);
   });
 
-  test("the caller asks itself after a refusal before the head", () => {
-    const { seen, receive } = make();
-    receive({ type: "native", id: 1 });
-    expect([seen.events, seen.ranges]).toEqual([["native"], []]);
-  });
-
   test("no event follows an abort", () => {
     const { carried, seen, receive, data, lose } = make();
     receive(HEAD);
     carried.abort();
     receive(data(0, 10));
     lose();
-    expect([seen.events, seen.bytes, seen.aborts]).toEqual([["head"], [], 1]);
-  });
-
-  test("the caller asks itself if no first byte arrives in time", () => {
-    const { seen, clock, tick } = make();
-    clock.nowMs = PATIENCE_MS + GRACE_MS;
-    tick();
-    expect(seen.events).toEqual([]);
-    clock.nowMs += 1;
-    tick();
-    expect([seen.events, seen.aborts]).toEqual([["native"], 1]);
+    expect([seen.events, seen.bytes, seen.aborts]).toEqual([["head"], [], [false]]);
   });
 
   test("a page that does not read is not a stall", async () => {
-    const { seen, clock, receive, data, tick } = make();
+    const { seen, advance, receive, data, tick } = make();
     receive(HEAD, data(0, 400));
-    clock.nowMs = 10 * PATIENCE_MS;
+    advance(10 * PATIENCE_MS);
     tick();
     await settle();
     expect([seen.events, seen.ranges]).toEqual([["head"], []]);
+  });
+});
+
+const ANSWER: SiteHead = { status: 200, url: MEDIA, headers: {} };
+
+describe("carried request: the site is asked beside the proxies", () => {
+  test("after a refusal the site's answer serves the page, and the transport sees it if it wants to", async () => {
+    for (const compare of [false, true]) {
+      const { seen, sites, receive } = make();
+      receive({ type: "native", id: 1, compare });
+      sites[0]?.answer(ANSWER);
+      await settle();
+      expect(seen.events).toEqual(["native 0"]);
+      const shown = [{ url: MEDIA, range: null, head: ANSWER, headMs: 0 }, 600, 400, true];
+      expect([seen.compared, seen.aborts]).toEqual([compare ? shown : [], []]);
+    }
+  });
+
+  test("at the time that the transport names, or after a while if it is silent", () => {
+    const silent = make();
+    silent.advance(REPLY_MS - 1);
+    expect(silent.sites.length).toBe(0);
+    silent.advance(1);
+    expect(silent.sites.length).toBe(1);
+    const told = make();
+    told.receive({ type: "wait", id: 1, hedgeMs: 2000 });
+    told.advance(1999);
+    expect(told.sites.length).toBe(0);
+    told.advance(1);
+    expect([told.sites.length, told.seen.events]).toEqual([1, []]);
+  });
+
+  test("the first answer serves, and the other request ends", async () => {
+    const proxies = make();
+    proxies.advance(REPLY_MS);
+    proxies.receive(HEAD);
+    expect([proxies.seen.events, proxies.sites[0]?.isAborted]).toEqual([["head"], true]);
+    const site = make();
+    site.advance(REPLY_MS);
+    site.sites[0]?.answer(ANSWER);
+    await settle();
+    site.receive(HEAD);
+    expect([site.seen.events, site.sites[0]?.isAborted, site.seen.aborts]).toEqual([["native 0"], false, [true]]);
+  });
+
+  test("a site that cannot be reached leaves the proxies their time; then its failure is the page's", async () => {
+    const { seen, sites, advance, receive } = make();
+    advance(REPLY_MS);
+    sites[0]?.fail(new TypeError("refused"));
+    await settle();
+    expect(seen.events).toEqual([]);
+    receive({ type: "native", id: 1, compare: false });
+    expect([seen.events, sites.length]).toEqual([["native 0"], 1]);
+  });
+});
+
+describe("carried request: a site that limits requests", () => {
+  const refused = (status: number, headers = {}): SiteHead => ({ ...ANSWER, status, headers });
+  const ask = (isOurs: boolean): ReturnType<typeof make> => {
+    const made = make();
+    if (isOurs) made.asked.note(MEDIA, 0);
+    made.receive({ type: "native", id: 1, compare: false });
+    return made;
+  };
+
+  test.each([429, 503])("%i soon after the proxies asked is not the page's answer", async (status) => {
+    const { seen, sites, advance } = ask(true);
+    sites[0]?.answer(refused(status, { "retry-after": "3" }));
+    await settle();
+    expect([seen.events, seen.limited, sites[0]?.isAborted]).toEqual([[], [MEDIA], true]);
+    advance(2999);
+    expect(sites.length).toBe(1);
+    advance(1);
+    sites[1]?.answer(ANSWER);
+    await settle();
+    expect(seen.events).toEqual(["native 1"]);
+  });
+
+  test.each<[string, boolean, number, Record<string, string>]>([
+    ["without requests of the proxies", false, 429, {}],
+    ["of another kind", true, 403, {}],
+    ["that lasts longer than players wait", true, 429, { "retry-after": String(WAITS_MS_MAX / 1000 + 1) }],
+  ])("a refusal %s is the page's answer", async (_name, isOurs, status, headers) => {
+    const { seen, sites } = ask(isOurs);
+    sites[0]?.answer(refused(status, headers));
+    await settle();
+    expect(seen.events).toEqual(["native 0"]);
+  });
+
+  test("a refusal long after the proxies asked is the page's answer", async () => {
+    const { seen, sites, advance } = ask(true);
+    advance(OURS_MS);
+    sites[0]?.answer(refused(429));
+    await settle();
+    expect(seen.events).toEqual(["native 0"]);
   });
 });
 
@@ -140,9 +250,9 @@ describe("carried request: finished natively", () => {
     ["the body ends early", ({ receive }) => receive({ type: "end", id: 1 })],
     [
       "the body stalls",
-      ({ carried, clock, tick }) => {
+      ({ carried, advance, tick }) => {
         carried.credit();
-        clock.nowMs = PATIENCE_MS + GRACE_MS + 1;
+        advance(STALL_MS + 1);
         tick();
       },
     ],
@@ -212,48 +322,37 @@ describe("carried request: finished natively", () => {
   });
 });
 
-describe("carried request: checks", () => {
-  const whole = ({ receive, data }: ReturnType<typeof make>): void =>
-    receive(HEAD, data(0, 400), data(400, 1000), { type: "end", id: 1 });
+describe("carried request: proxies that stall", () => {
+  const stalled = (native: Native | Error = {}): ReturnType<typeof make> => {
+    const made = make(native);
+    made.receive(HEAD, made.data(0, 400));
+    made.carried.credit();
+    made.advance(STALL_MS + 1);
+    made.tick();
+    return made;
+  };
 
-  test("the check sees all bytes and the end", () => {
-    const made = make();
-    whole(made);
-    expect([made.seen.noted, made.seen.ended[0]]).toEqual([
-      [
-        [0, 400],
-        [400, 600],
-      ],
-      true,
-    ]);
-  });
-
-  test.each([
-    [false, "end", []],
-    [true, "error", [MEDIA]],
-  ] as const)("the end waits for a running check; wrong bytes: %s", async (isWrong, event, told) => {
-    const made = make({}, null, Promise.resolve(isWrong));
-    whole(made);
-    expect(made.seen.events).toEqual(["head"]);
+  test("go on if their bytes come before the site's answer", async () => {
+    const { seen, receive, data } = stalled();
+    receive(data(400, 700));
     await settle();
-    expect([made.seen.events, made.seen.wrong]).toEqual([["head", event], told]);
+    receive(data(700, 1000), { type: "end", id: 1 });
+    expect([seen.events, seen.bytes, seen.direct]).toEqual([["head", "end"], [...WHOLE], 0]);
   });
 
-  test("bytes from a host that is known for wrong bytes end in an error at once", () => {
-    const made = make({}, null, true);
-    whole(made);
-    expect([made.seen.events, made.seen.wrong]).toEqual([["head", "error"], [MEDIA]]);
-  });
-
-  test("no event follows an abort during a check, and an abort in the middle ends the check", async () => {
-    const made = make({}, null, Promise.resolve(true));
-    whole(made);
-    made.carried.abort();
+  test("go on if the site does not give the rest, which is asked for once", async () => {
+    const { seen, advance, tick, receive, data } = stalled({ headers: { etag: '"v2"' } });
     await settle();
-    expect([made.seen.events, made.seen.wrong]).toEqual([["head"], []]);
-    const other = make();
-    other.receive(HEAD, other.data(0, 400));
-    other.carried.abort();
-    expect(other.seen.ended).toEqual([false]);
+    advance(STALL_MS + 1);
+    tick();
+    receive(data(400, 1000), { type: "end", id: 1 });
+    expect([seen.events, seen.bytes, seen.ranges]).toEqual([["head", "end"], [...WHOLE], ["bytes=400-"]]);
+  });
+
+  test("may fail after they brought more: the rest of that is asked for", async () => {
+    const { seen, receive, data } = stalled({ bytes: WHOLE.slice(700), headers: {} });
+    receive(data(400, 700), { type: "failed", id: 1 });
+    await settle();
+    expect([seen.events, seen.bytes, seen.ranges]).toEqual([["head", "end"], [...WHOLE], ["bytes=400-", "bytes=700-"]]);
   });
 });

@@ -1,64 +1,76 @@
 /**
  * Carried request: one media request of a page that the transport answers.
- * Its events are either `native` (nothing was delivered and the caller asks the site itself), or `head`, then `bytes`
- * in order, then `end` or `error`. If the transport fails in the middle, the browser's own fetch gets the rest by a
- * Range from the delivered offset. The browser's CORS decision thus holds, and the rest must be of the same
- * representation. While a check of the host runs (checks.ts), the end waits for it. Wrong bytes end in `error`.
+ * Its events are either `native` (the site's own answer serves the page), or `head`, then `bytes` in order, then `end`
+ * or `error`. If the proxies are slow, the site is asked beside them, and the first answer serves the page. If the
+ * proxies fail or stall in the middle, the browser's own fetch gets the rest by a Range from the delivered offset. The
+ * browser's CORS decision thus holds, and the rest must be of the same representation.
  */
-import type { RequestHandle, CarriedRequestEvents, MediaRequest } from "../shared/carry";
-import type { PageResponseHead } from "../shared/messages";
-import type { Player, ToPage } from "../shared/messages";
+import type { CarriedRequestEvents, MediaRequest, RequestHandle, SiteRequest } from "../shared/carry";
+import type { PageResponseHead, Player, ToPage, SiteHead } from "../shared/messages";
 import type { Link, LinkCall } from "../page/link";
-import type { Check, Checks } from "./checks";
 import { bytesToSkip, restOf } from "./representation";
+import { showTransport, type SiteBody } from "./show";
+import { SiteAsker, type Asked } from "./site";
 
-/** The transport knows the page's patience and gives up by itself. A transport that is this much later has hung. */
-export const GRACE_MS = 1000;
+/** A transport that does not tell in this time how long to wait is slow or has hung. */
+export const REPLY_MS = 500;
+/** After this long without a byte the page asks the site for the rest. */
+export const STALL_MS = 1000;
 
 /** What a carried request needs from its page. */
 export interface Surroundings {
   fetch: typeof fetch;
-  checks: Pick<Checks, "begin" | "verdict">;
-  /** How long a request that begins now may receive nothing. */
+  asked: Asked;
+  /** How long the transport may wait for bytes. */
   patienceMs(): number;
   /** The page's player, if it is known. */
   player(): Player | undefined;
 }
 
-export class CarriedRequest implements RequestHandle {
+/** An answer of the site to a request for the rest. */
+interface Rest {
+  body: ReadableStream<Uint8Array<ArrayBuffer>>;
+  /** How many of its first bytes were delivered before. */
+  skip: number;
+}
+
+export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
   readonly #link: Link;
-  readonly #fetch: typeof fetch;
-  readonly #checks: Pick<Checks, "begin" | "verdict">;
+  readonly #page: Surroundings;
   readonly #request: MediaRequest;
-  readonly #events: CarriedRequestEvents;
+  readonly #events: CarriedRequestEvents<Site>;
+  readonly #startedMs: number;
   #call: LinkCall | null;
-  #resume: AbortController | null = null;
-  #check: Check | undefined;
+  #asker: SiteAsker<Site> | null = null;
+  /** The site could not be asked while the proxies were. */
+  #failedSite: Site | null = null;
+  #hedgeTimer: unknown;
+  #isCompared = false;
+  #rest: AbortController | null = null;
+  #isRestRefused = false;
   #head: PageResponseHead | null = null;
   #delivered = 0;
   #credited = 0;
   #lastProgressMs: number;
-  readonly #patienceMs: number;
   #over = false;
 
   /** Starts at once. The link must be in state `ready`. The constructor itself calls no event. */
-  constructor(link: Link, page: Surroundings, request: MediaRequest, events: CarriedRequestEvents) {
+  constructor(link: Link, page: Surroundings, request: MediaRequest, events: CarriedRequestEvents<Site>) {
     this.#link = link;
-    this.#fetch = page.fetch;
-    this.#checks = page.checks;
+    this.#page = page;
     this.#request = request;
     this.#events = events;
-    this.#lastProgressMs = link.env.nowMs();
-    this.#patienceMs = page.patienceMs();
+    this.#startedMs = this.#lastProgressMs = link.env.nowMs();
     const player = page.player();
     this.#call = link.call(
-      { ...request, patienceMs: this.#patienceMs, ...(player === undefined ? {} : { player }) },
+      { ...request, patienceMs: page.patienceMs(), ...(player === undefined ? {} : { player }) },
       {
         message: (message) => this.#handle(message),
         lost: () => this.#failOver(),
         tick: (nowMs) => this.#handleTick(nowMs),
       },
     );
+    this.#setHedge(REPLY_MS);
   }
 
   credit(): void {
@@ -71,18 +83,21 @@ export class CarriedRequest implements RequestHandle {
 
   abort(): void {
     this.#over = true;
-    this.#check?.end(false);
-    this.#call?.abort();
-    this.#call = null;
-    this.#resume?.abort();
+    this.#endCall();
+    this.#endAsker();
+    this.#rest?.abort();
   }
 
   #handle(message: ToPage): void {
     if (this.#over || this.#call === null) return;
     this.#lastProgressMs = this.#link.env.nowMs();
     switch (message.type) {
+      case "wait":
+        this.#page.asked.note(this.#request.url, this.#lastProgressMs);
+        return this.#setHedge(message.hedgeMs);
       case "native":
         this.#call = null;
+        this.#isCompared = message.compare;
         return this.#failOver();
       case "head":
         return this.#deliverHead(message);
@@ -90,7 +105,7 @@ export class CarriedRequest implements RequestHandle {
         return this.#deliver(new Uint8Array(message.buffer));
       case "end":
         this.#call = null;
-        return this.#isWhole() ? this.#finish() : this.#failOver();
+        return this.#isWhole() ? this.#close("end") : this.#failOver();
       case "failed":
         this.#call = null;
         return this.#failOver();
@@ -98,20 +113,23 @@ export class CarriedRequest implements RequestHandle {
     }
   }
 
+  #setHedge(ms: number): void {
+    this.#link.env.clearTimeout(this.#hedgeTimer);
+    this.#hedgeTimer = this.#link.env.setTimeout(() => this.#askSite(), ms);
+  }
+
   #handleTick(nowMs: number): void {
-    const silentMs = nowMs - this.#lastProgressMs;
-    const isWaiting = this.#head === null || this.#delivered === this.#credited;
-    if (isWaiting && silentMs > this.#patienceMs + GRACE_MS) this.#failOver();
+    const isWaiting = this.#head !== null && this.#delivered === this.#credited;
+    if (isWaiting && !this.#isRestRefused && nowMs - this.#lastProgressMs > STALL_MS) this.#askForRest();
   }
 
   #deliverHead(head: PageResponseHead): void {
+    this.#endAsker();
     this.#head = head;
-    this.#check = this.#checks.begin(this.#request, head);
     this.#events.head(head);
   }
 
   #deliver(bytes: Uint8Array<ArrayBuffer>): void {
-    this.#check?.note(this.#delivered, bytes);
     this.#delivered += bytes.length;
     this.#events.bytes(bytes);
   }
@@ -120,55 +138,108 @@ export class CarriedRequest implements RequestHandle {
     return this.#head !== null && (this.#head.totalBytes === null || this.#head.totalBytes === this.#delivered);
   }
 
-  #finish(): void {
-    this.#check?.end(true);
-    const verdict = this.#checks.verdict(this.#request.url);
-    if (typeof verdict === "boolean") this.#finishAs(verdict);
-    else void verdict.then((isWrong) => this.#over || this.#finishAs(isWrong));
-  }
-
-  #finishAs(isWrong: boolean): void {
-    if (isWrong) this.#link.noteWrong(this.#request.url);
-    this.#close(isWrong ? "error" : "end");
-  }
-
-  #close(event: "end" | "error" | "native"): void {
+  #close(event: "end" | "error"): void {
     this.#over = true;
-    this.#check?.end(false);
+    this.#endCall();
+    this.#rest?.abort();
     this.#events[event]();
+  }
+
+  #endCall(isLate = false): void {
+    this.#call?.abort(isLate);
+    this.#call = null;
+  }
+
+  #endAsker(): void {
+    this.#link.env.clearTimeout(this.#hedgeTimer);
+    this.#asker?.abort();
+    this.#asker = null;
   }
 
   #failOver(): void {
     if (this.#over) return;
-    this.#call?.abort();
-    this.#call = null;
-    if (this.#head === null) return this.#close("native");
-    if (this.#isWhole() && this.#head.totalBytes !== null) return this.#finish();
-    this.#finishNatively(this.#head)
-      .catch(() => false)
-      .then((isWhole) => {
-        if (this.#over) return;
-        if (isWhole) this.#finish();
-        else this.#close("error");
-      });
+    this.#endCall();
+    if (this.#head === null) return this.#failedSite === null ? this.#askSite() : this.#serveSite(this.#failedSite);
+    if (this.#isWhole() && this.#head.totalBytes !== null) return this.#close("end");
+    this.#askForRest();
   }
 
-  /** Fetches the rest. False if no Range can ask for it, the file has changed, or the rest ends early. */
-  async #finishNatively(head: PageResponseHead): Promise<boolean> {
-    this.#resume = new AbortController();
+  #askSite(): void {
+    this.#link.env.clearTimeout(this.#hedgeTimer);
+    const { env } = this.#link;
+    const { url } = this.#request;
+    this.#asker ??= new SiteAsker(
+      env,
+      () => this.#events.askSite(),
+      () => this.#page.asked.isRecent(url, env.nowMs()),
+      {
+        answered: (site, head) => this.#handleSite(site, head),
+        failed: (site) => {
+          // The proxies may still answer.
+          if (this.#call === null) this.#serveSite(site);
+          else this.#failedSite = site;
+        },
+        limited: () => this.#link.noteLimited(url),
+      },
+    );
+  }
+
+  #handleSite(site: Site, head: SiteHead): void {
+    this.#endCall(true);
+    if (this.#isCompared) {
+      const copy = (): SiteBody => site.copy();
+      showTransport(this.#link, this.#page.asked, this.#request, { head, startedMs: this.#startedMs, copy });
+    }
+    this.#serveSite(site);
+  }
+
+  #serveSite(site: Site): void {
+    this.#over = true;
+    this.#events.native(site);
+  }
+
+  /** Asks the site for what follows the delivered bytes. If the proxies go on meanwhile, its answer is not used. */
+  #askForRest(): void {
+    if (this.#rest !== null || this.#head === null) return;
+    const rest = (this.#rest = new AbortController());
     const offset = this.#delivered;
-    const range = restOf(this.#request.range, head, offset);
-    if (range === undefined) return false;
-    const response = await this.#fetch(this.#request.url, {
-      headers: { Range: range },
-      cache: this.#request.cache ?? "default",
-      signal: this.#resume.signal,
-    });
-    const skip = bytesToSkip(response, head, offset, this.#request.range);
-    if (skip === undefined || response.body === null) return false;
-    await this.#pump(response.body, skip);
+    this.#fetchRest(this.#head, offset, rest.signal)
+      .catch(() => undefined)
+      .then((found) => this.#handleRest(rest, found, offset))
+      .catch(() => this.#over || this.#close("error"));
+  }
+
+  async #handleRest(rest: AbortController, found: Rest | undefined, offset: number): Promise<void> {
+    if (this.#over) return;
+    if (this.#delivered !== offset) {
+      rest.abort();
+      this.#rest = null;
+      // The proxies brought more before they failed.
+      if (this.#call === null) this.#failOver();
+      return;
+    }
+    if (found === undefined) {
+      this.#rest = null;
+      this.#isRestRefused = true;
+      // Proxies that stall may still go on.
+      if (this.#call === null) this.#close("error");
+      return;
+    }
+    this.#endCall(true);
+    await this.#pump(found.body, found.skip);
+    if (this.#over) return;
     this.#link.noteDirect(this.#delivered - offset);
-    return this.#isWhole();
+    this.#close(this.#isWhole() ? "end" : "error");
+  }
+
+  /** Undefined if the site does not give the rest of the same file. */
+  async #fetchRest(head: PageResponseHead, offset: number, signal: AbortSignal): Promise<Rest | undefined> {
+    const range = restOf(this.#request.range, head, offset);
+    if (range === undefined) return undefined;
+    const { url, cache = "default" } = this.#request;
+    const response = await this.#page.fetch(url, { headers: { Range: range }, cache, signal });
+    const skip = bytesToSkip(response, head, offset, this.#request.range);
+    return skip === undefined || response.body === null ? undefined : { body: response.body, skip };
   }
 
   async #pump(body: ReadableStream<Uint8Array<ArrayBuffer>>, skip: number): Promise<void> {

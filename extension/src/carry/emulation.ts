@@ -7,6 +7,7 @@
 import type { Carrier, MediaRequest, PageXhr, XhrEmulation } from "../shared/carry";
 import type { PageResponseHead } from "../shared/messages";
 import type { Natives } from "../page/natives";
+import { SiteXhr } from "./site-xhr";
 
 const UNSENT = 0;
 const OPENED = 1;
@@ -25,6 +26,8 @@ export class Emulation implements XhrEmulation {
   readonly #carry: Carrier["carry"];
   readonly #request: MediaRequest;
   #native: XMLHttpRequest | null = null;
+  /** Asked beside the proxies. */
+  #site: SiteXhr | null = null;
   #state = OPENED;
   #sent = false;
   #head: PageResponseHead | null = null;
@@ -93,7 +96,8 @@ export class Emulation implements XhrEmulation {
     if (!this.#sent || this.#state !== OPENED) return;
     this.setTimer();
     const carried = this.#carry(this.#request, {
-      native: () => this.#askNatively(),
+      askSite: () => (this.#site = new SiteXhr(this.#page, this.#natives)),
+      native: (site) => this.#serve(site),
       head: (head) => this.#handleHead(head),
       bytes: (bytes) => {
         this.#handleBytes(bytes);
@@ -132,21 +136,27 @@ export class Emulation implements XhrEmulation {
   changeForm(isNative: boolean, change: (native: XMLHttpRequest) => void): void {
     if (this.#native !== null) change(this.#native);
     else if (this.#sent && isNative) this.#askNatively();
+    else if (this.#site !== null) change(this.#site.native);
   }
 
   #askNatively(): void {
     this.#source?.abort();
-    const native = this.#page.nativeCopy();
+    this.#serve(new SiteXhr(this.#page, this.#natives));
+  }
+
+  #serve(site: SiteXhr): void {
+    if (site.hasFailed) return this.#endInError("error");
+    const { native } = site;
     this.#native = native;
     this.#source = {
       abort: () => {
         this.#native = null;
-        this.#natives.callXhr("abort", native);
+        site.abort();
       },
     };
     for (const type of ["readystatechange", "progress", "load", "error", "loadend"])
       this.#natives.listen(native, type, (event) => this.#native === native && this.#repeat(native, event));
-    this.#page.sendNatively(native);
+    if ((this.#natives.getXhr("readyState", native) as number) > OPENED) this.#repeatState(native);
   }
 
   /** Repeats an event of the native object on the page's object. */
@@ -155,6 +165,10 @@ export class Emulation implements XhrEmulation {
       this.#xhr.dispatchEvent(new ProgressEvent(type, { lengthComputable, loaded, total }));
       return;
     }
+    this.#repeatState(native);
+  }
+
+  #repeatState(native: XMLHttpRequest): void {
     const state = this.#natives.getXhr("readyState", native) as number;
     if (state <= this.#state && state !== LOADING) return;
     this.#state = state;
@@ -166,6 +180,7 @@ export class Emulation implements XhrEmulation {
   }
 
   #handleHead(head: PageResponseHead): void {
+    this.#site = null;
     if (this.#xhr.responseType === "blob" && !PLAIN_TYPE.test(head.headers["content-type"] ?? ""))
       return this.#askNatively();
     this.#head = head;

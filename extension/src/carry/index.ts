@@ -3,21 +3,24 @@
  * video does not load it.
  */
 import type { MakeCarrier } from "../page/link";
-import type { CarriedRequestEvents, Carrier, RequestHandle } from "../shared/carry";
-import { PLAYERS, type Player } from "../shared/messages";
+import type { CarriedRequestEvents, Carrier, MediaRequest, RequestHandle, SiteRequest } from "../shared/carry";
+import { PLAYERS, type Player, type SiteHead } from "../shared/messages";
 import { CARRY_READY_EVENT } from "../shared/names";
 import { respond } from "./answer";
-import { Checks } from "./checks";
 import { CarriedRequest, type Surroundings } from "./carried-request";
+import { showTransport, type SiteBody } from "./show";
+import { copyOf, headOf } from "./site-fetch";
+import { bodyOfXhr, headOfXhr } from "./site-xhr";
 import { Emulation } from "./emulation";
 import { KnownFiles } from "./known-files";
 import { PageWorker } from "./page-worker";
 import { patienceMs } from "./patience";
+import { Asked } from "./site";
 
 const make: MakeCarrier = (link, natives) => {
   const page: Surroundings = {
     fetch: natives.fetch,
-    checks: new Checks(natives, Math.random),
+    asked: new Asked(),
     patienceMs: () => Math.round(patienceMs(document.querySelectorAll("video"))),
     player,
   };
@@ -25,10 +28,24 @@ const make: MakeCarrier = (link, natives) => {
   const known = new KnownFiles(document, PerformanceObserver);
   const carry: Carrier["carry"] = (request, events) =>
     worker.mayAnswer() || known.has(request) ? declined(events) : new CarriedRequest(link, page, request, events);
+  const shows = (wanted: MediaRequest): ((head: SiteHead, copy: () => SiteBody) => void) => {
+    const startedMs = link.env.nowMs();
+    return (head, copy) => {
+      if (!worker.mayAnswer()) showTransport(link, page.asked, wanted, { head, startedMs, copy });
+    };
+  };
   return {
     carry,
-    respond: (request, wanted) => respond(request, wanted, natives, carry),
-    emulate: (page, wanted) => new Emulation(page, wanted, natives, carry),
+    respond: (request, wanted, fetchNatively) => respond(request, wanted, fetchNatively, natives, carry),
+    emulate: (xhr, wanted) => new Emulation(xhr, wanted, natives, carry),
+    observe: (wanted, response) => shows(wanted)(headOf(response, natives), () => copyOf(response)),
+    observeXhr: (wanted, xhr) => {
+      const show = shows(wanted);
+      headOfXhr(xhr, natives).then(
+        (head) => show(head, () => bodyOfXhr(xhr, natives)),
+        () => undefined,
+      );
+    },
   };
 };
 
@@ -42,9 +59,9 @@ function workerContainer(): ServiceWorkerContainer | undefined {
 }
 
 /** A request that is the browser's. */
-function declined({ native }: CarriedRequestEvents): RequestHandle {
+function declined<Site extends SiteRequest>({ askSite, native }: CarriedRequestEvents<Site>): RequestHandle {
   let isOver = false;
-  queueMicrotask(() => isOver || native());
+  queueMicrotask(() => isOver || native(askSite()));
   return { credit: () => undefined, abort: () => (isOver = true) };
 }
 

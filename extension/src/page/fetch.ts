@@ -29,16 +29,26 @@ export function patchFetch(link: Link, permits: Permits): typeof fetch {
     const candidate = link.isNative ? null : candidateOf(args, link);
     if (candidate === null) return Reflect.apply(target, receiver, args);
     const { request, ...wanted } = candidate;
-    const askNatively = (): Promise<Response> => askSite(request, wanted.url, link, permits);
     const carrier = permits.allows(wanted.url) ? link.carrier : null;
-    if (carrier !== null) return carrier.respond(request, wanted).then((carried) => carried ?? askNatively());
+    if (carrier !== null)
+      return carrier.respond(request, wanted, (signal) => askSite(request, wanted.url, link, permits, signal));
     link.prepare();
-    return askNatively();
+    return askSite(request, wanted.url, link, permits).then((response) => {
+      link.carrier?.observe(wanted, response);
+      return response;
+    });
   });
 }
 
-async function askSite(request: Request, url: string, link: Link, permits: Permits): Promise<Response> {
-  const response = await natives.fetch(request);
+async function askSite(
+  request: Request,
+  url: string,
+  link: Link,
+  permits: Permits,
+  signal: AbortSignal = request.signal,
+): Promise<Response> {
+  // The option `signal` alone would reset the policy (Fetch standard, constructor of Request).
+  const response = await natives.fetch(request, { signal, referrerPolicy: request.referrerPolicy });
   permits.note(url, natives.responseUrl(response), response);
   const bytes = Number(response.headers.get("content-length") ?? 0);
   link.noteDirect(Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : 0);

@@ -32,6 +32,7 @@ const link = new Link({
   connected: () => document.dispatchEvent(new CustomEvent(CONNECTED_EVENT)),
   nowMs: () => performance.now(),
   setTimeout: (callback, ms) => natives.setTimeout(callback, ms),
+  clearTimeout: (timer) => natives.clearTimeout(timer as number | undefined),
 });
 
 window.addEventListener(

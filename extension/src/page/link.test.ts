@@ -56,6 +56,7 @@ function make() {
     connected: () => void calls.connected++,
     nowMs: () => clock.nowMs,
     setTimeout: clock.set,
+    clearTimeout: clock.clear,
     mayFetch: (url) => url !== FORBIDDEN,
     targets: () => ["https://cdn.example"],
     phraseOf: () => undefined,

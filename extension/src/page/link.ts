@@ -28,7 +28,14 @@ export interface LinkListener {
 export interface LinkCall {
   credit(bytes: number): void;
   /** Ends the request on both sides. No other call follows. */
-  abort(): void;
+  abort(isLate?: boolean): void;
+}
+
+/** The site's answer, on its way to the transport. */
+export interface Comparing {
+  /** False if the transport needs no more. */
+  send(bytes: Uint8Array<ArrayBuffer>): boolean;
+  end(isWhole: boolean): void;
 }
 
 export interface LinkEnvironment {
@@ -43,6 +50,7 @@ export interface LinkEnvironment {
   phraseOf(url: string, status: number): string | undefined;
   nowMs(): number;
   setTimeout(callback: () => void, ms: number): unknown;
+  clearTimeout(timer: unknown): void;
 }
 
 /** What the carrying script gives the page. `natives` are the browser's own functions. */
@@ -61,6 +69,7 @@ export class Link {
   #missedPings = 0;
   #ticker: unknown;
   readonly #calls = new Map<number, LinkListener>();
+  readonly #comparing = new Set<number>();
 
   constructor(readonly env: LinkEnvironment) {}
 
@@ -123,7 +132,7 @@ export class Link {
   ): LinkCall {
     const id = this.#nextId++;
     if (!this.env.mayFetch(request.url)) {
-      queueMicrotask(() => listener.message({ type: "native", id }));
+      queueMicrotask(() => listener.message({ type: "native", id, compare: true }));
       return { credit: () => undefined, abort: () => undefined };
     }
     this.#calls.set(id, listener);
@@ -133,8 +142,26 @@ export class Link {
       credit: (bytes) => {
         if (this.#calls.has(id)) this.#post({ type: "credit", id, bytes });
       },
-      abort: () => {
-        if (this.#calls.delete(id)) this.#post({ type: "abort", id });
+      abort: (isLate = false) => {
+        if (this.#calls.delete(id)) this.#post({ type: "abort", id, isLate });
+      },
+    };
+  }
+
+  /** Shows the transport the site's own answer. */
+  compare(answer: Omit<Extract<ToTransport, { type: "compare" }>, "type" | "id">): Comparing {
+    const id = this.#nextId++;
+    this.#comparing.add(id);
+    this.#post({ type: "compare", id, ...answer });
+    return {
+      send: (bytes) => {
+        if (!this.#comparing.has(id)) return false;
+        const { buffer } = bytes.slice();
+        this.#post({ type: "site-bytes", id, buffer }, [buffer]);
+        return true;
+      },
+      end: (isWhole) => {
+        if (this.#comparing.delete(id)) this.#post({ type: "site-end", id, isWhole });
       },
     };
   }
@@ -144,9 +171,9 @@ export class Link {
     if (this.#state === "ready") this.#post({ type: "direct", bytes });
   }
 
-  /** Tells the transport that the proxies sent wrong bytes for `url`. */
-  noteWrong(url: string): void {
-    this.#post({ type: "wrong", url });
+  /** Tells the transport that the site wants fewer requests. */
+  noteLimited(url: string): void {
+    this.#post({ type: "limited", url });
   }
 
   #decideIfWhole(): void {
@@ -163,6 +190,7 @@ export class Link {
       return this.#decideIfWhole();
     }
     if (message.type === "pong") return;
+    if (message.type === "enough") return void this.#comparing.delete(message.id);
     const listener = this.#calls.get(message.id);
     if (listener === undefined) return;
     if (message.type === "native" || message.type === "end" || message.type === "failed")
@@ -200,10 +228,11 @@ export class Link {
     this.#isGreeted = false;
     const listeners = [...this.#calls.values()];
     this.#calls.clear();
+    this.#comparing.clear();
     for (const listener of listeners) listener.lost();
   }
 
-  #post(message: ToTransport): void {
-    this.#port?.postMessage(message);
+  #post(message: ToTransport, transfer: Transferable[] = []): void {
+    this.#port?.postMessage(message, transfer);
   }
 }

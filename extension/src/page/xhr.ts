@@ -81,6 +81,7 @@ export function patchXhr(link: Link, permits: Permits): void {
     if (carrier === null) {
       link.prepare();
       noteAnswer(xhr);
+      link.carrier?.observeXhr(request, xhr);
       return Reflect.apply(target, xhr, args);
     }
     const sendNatively = (copy: Xhr): void => {

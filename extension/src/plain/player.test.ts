@@ -40,6 +40,7 @@ test("player: appends the file in pieces until the page takes the video, and lea
     buffered: { length: 0 },
   });
   const natives = {
+    AbortController,
     fetch: async (_url: string, { headers }: { headers: { Range: string } }) => {
       const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(headers.Range) ?? [];
       return new Response(file.slice(Number(start), Number(end) + 1), { status: 206, headers: { etag: '"v1"' } });

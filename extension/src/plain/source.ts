@@ -6,6 +6,7 @@
 import type { Carrier } from "../shared/carry";
 import { formatRange, parseContentRange, type ByteRange } from "@tributary/contract";
 import type { Link } from "../page/link";
+import { SiteFetch } from "../carry/site-fetch";
 import type { Natives } from "../page/natives";
 import { headerOf } from "./boxes";
 import { Unsupported } from "./mp4";
@@ -37,20 +38,20 @@ export class Source {
   }
 
   async #read(range: ByteRange, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
-    const carrier = this.link.carrier;
-    const answer = carrier === null ? undefined : await this.#carried(carrier, range, signal);
-    return answer ?? (await this.#native(range, signal));
+    const { carrier } = this.link;
+    return carrier === null ? this.#ofSite(this.#askSite(range, signal), range) : this.#carried(carrier, range, signal);
   }
 
-  /** The bytes through the transport; undefined if the transport declines the request. */
-  #carried(carrier: Carrier, range: ByteRange, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  /** The bytes through the transport, or from the site if the transport declines the request. */
+  #carried(carrier: Carrier, range: ByteRange, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
     return new Promise((resolve, reject) => {
       const whole = new Uint8Array(range.end - range.start + 1);
       let got = 0;
       const carried = carrier.carry(
         { url: this.url, range },
         {
-          native: () => resolve(undefined),
+          askSite: () => this.#askSite(range, signal),
+          native: (site) => resolve(this.#ofSite(site, range)),
           head: (head) => {
             const fault = this.#faultOf(head.status, new Headers(head.headers), range);
             if (fault !== undefined) refuse(fault);
@@ -77,8 +78,13 @@ export class Source {
     });
   }
 
-  async #native(range: ByteRange, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
-    const response = await this.natives.fetch(this.url, { headers: { Range: formatRange(range) }, signal });
+  #askSite(range: ByteRange, signal: AbortSignal): SiteFetch {
+    const headers = { Range: formatRange(range) };
+    return new SiteFetch(this.natives, (own) => this.natives.fetch(this.url, { headers, signal: own }), signal);
+  }
+
+  async #ofSite(site: SiteFetch, range: ByteRange): Promise<Uint8Array<ArrayBuffer>> {
+    const response = await site.response;
     const fault = this.#faultOf(response.status, response.headers, range);
     if (fault !== undefined) throw new Unsupported(fault);
     const bytes = new Uint8Array(await response.arrayBuffer());

@@ -3,7 +3,7 @@
  * first needs it. Neither script contains the other's code.
  */
 import type { ByteRange, CacheMode } from "@tributary/contract";
-import type { PageResponseHead } from "./messages";
+import type { PageResponseHead, SiteHead } from "./messages";
 
 /** What a page asks for and the transport may carry. */
 export interface MediaRequest {
@@ -13,12 +13,24 @@ export interface MediaRequest {
   cache?: CacheMode;
 }
 
+/** One request of the browser to the site itself, as the page would make it without the extension. */
+export interface SiteRequest {
+  /** Rejects if the browser gets no answer. */
+  readonly head: Promise<SiteHead>;
+  /** A copy of the body, for a comparison. Called at most once, when the head is known. */
+  copy(): AsyncIterable<Uint8Array<ArrayBuffer>>;
+  abort(): void;
+}
+
 /**
  * The events are either `native`, or `head`, then `bytes` in order, then `end` or `error`. All come after `carry` has
  * returned.
  */
-export interface CarriedRequestEvents {
-  native(): void;
+export interface CarriedRequestEvents<Site extends SiteRequest = SiteRequest> {
+  /** Asks the site. It is called again only after the request before was aborted. */
+  askSite(): Site;
+  /** `site` serves the page: its answer, or its failure, is the page's. */
+  native(site: Site): void;
   head(head: PageResponseHead): void;
   bytes(bytes: Uint8Array<ArrayBuffer>): void;
   end(): void;
@@ -30,7 +42,7 @@ export interface CarriedRequestEvents {
 export interface RequestHandle {
   /** The caller has taken all the bytes that it has received so far. */
   credit(): void;
-  /** Ends the request. No event follows. */
+  /** Ends the request, and the request to the site. No event follows. */
   abort(): void;
 }
 
@@ -68,8 +80,16 @@ export interface XhrEmulation {
 
 /** The carrying script's service to the page script. */
 export interface Carrier {
-  carry(request: MediaRequest, events: CarriedRequestEvents): RequestHandle;
-  /** Answers the page's `fetch` of `request`, carried as `wanted`. null if the page must ask for itself. */
-  respond(request: Request, wanted: MediaRequest): Promise<Response | null>;
+  carry<Site extends SiteRequest>(request: MediaRequest, events: CarriedRequestEvents<Site>): RequestHandle;
+  /** Answers the page's `fetch` of `request`, carried as `wanted`. `fetchNatively` asks the site itself. */
+  respond(
+    request: Request,
+    wanted: MediaRequest,
+    fetchNatively: (signal: AbortSignal) => Promise<Response>,
+  ): Promise<Response>;
   emulate(page: PageXhr, wanted: MediaRequest): XhrEmulation;
+  /** The browser answered `wanted` itself: the answer may show whether the proxies get the same. */
+  observe(wanted: MediaRequest, response: Response): void;
+  /** The same for a native object that is about to be sent. */
+  observeXhr(wanted: MediaRequest, xhr: XMLHttpRequest): void;
 }

@@ -66,19 +66,3 @@ function taintingOf(
   }
   return type;
 }
-
-const PASSED_STATUSES: Readonly<Record<number, string>> = {
-  200: "OK",
-  206: "Partial Content",
-  404: "Not Found",
-  410: "Gone",
-  416: "Range Not Satisfiable",
-};
-
-/**
- * The reason phrase of a status that the page gets as it is. It is `undefined` for a status that the origin may give to
- * a proxy and not to the viewer (sign-in, region, rate limit, server error). The page then asks the site itself.
- */
-export function passedStatusText(status: number): string | undefined {
-  return PASSED_STATUSES[status];
-}

@@ -1,4 +1,13 @@
-import { parseToTransport } from "./messages";
+import { COMPARED_BYTES_MAX, parseToTransport } from "./messages";
+
+const COMPARE = {
+  type: "compare",
+  id: 1,
+  url: "https://a.example/a.mp4",
+  range: null,
+  head: { status: 200, url: "https://a.example/a.mp4", headers: { "content-type": "video/mp4" } },
+  headMs: 20,
+};
 
 describe("messages: parsing what a hostile page may send", () => {
   test.each([
@@ -15,16 +24,20 @@ describe("messages: parsing what a hostile page may send", () => {
     { type: "get", id: 1, url: "https://a.example/a.mp4", range: { start: 0, end: 0 }, patienceMs: 0, targets: [] },
     { type: "get", id: 1, url: "https://a.example/a.mp4", range: null, cache: "no-store", patienceMs: 1, targets: [] },
     { type: "credit", id: 1, bytes: 10 },
-    { type: "abort", id: 0 },
+    { type: "abort", id: 0, isLate: true },
     { type: "ping", token: 3 },
     { type: "direct", bytes: 5 },
-    { type: "wrong", url: "https://a.example/a.mp4" },
+    { type: "limited", url: "https://a.example/a.mp4" },
+    COMPARE,
+    { type: "site-bytes", id: 1, buffer: new ArrayBuffer(3) },
+    { type: "site-end", id: 1, isWhole: true },
   ])("%j is accepted", (message) => expect(parseToTransport(message)).toEqual(message));
 
   test("unknown fields are dropped", () => {
     expect(parseToTransport({ type: "abort", id: 1, pageOrigin: "https://bank.example" })).toEqual({
       type: "abort",
       id: 1,
+      isLate: false,
     });
   });
 
@@ -54,6 +67,19 @@ describe("messages: parsing what a hostile page may send", () => {
     { type: "abort", id: "1" },
     { type: "ping", token: {} },
     { type: "direct", bytes: 1e300 },
-    { type: "wrong", url: null },
+    { type: "limited", url: null },
+    { ...COMPARE, headMs: -1 },
+    { ...COMPARE, range: {} },
+    { ...COMPARE, head: null },
+    { ...COMPARE, head: { ...COMPARE.head, url: "nowhere" } },
+    { ...COMPARE, head: { ...COMPARE.head, headers: { a: 1 } } },
+    { ...COMPARE, head: { ...COMPARE.head, headers: { a: "x".repeat(8193) } } },
+    {
+      ...COMPARE,
+      head: { ...COMPARE.head, headers: Object.fromEntries(Array.from({ length: 101 }, (_, at) => [at, ""])) },
+    },
+    { type: "site-bytes", id: 1, buffer: new Uint8Array(3) },
+    { type: "site-bytes", id: 1, buffer: new ArrayBuffer(COMPARED_BYTES_MAX + 1) },
+    { type: "site-end", id: -1, isWhole: true },
   ])("%j is refused", (message) => expect(parseToTransport(message).type).toBe("invalid"));
 });

@@ -15,6 +15,15 @@ export interface PageResponseHead extends ResponseHead {
   redirected: boolean;
 }
 
+/** What the page may see of the site's own answer. */
+export interface SiteHead {
+  status: number;
+  /** The address that the answer came from, after redirects. */
+  url: string;
+  /** Names in lower case. */
+  headers: Readonly<Record<string, string>>;
+}
+
 /** One end of the port between a page and the transport. */
 export interface PortLike<Sent> {
   postMessage(message: Sent, transfer?: Transferable[]): void;
@@ -26,40 +35,55 @@ export interface PortLike<Sent> {
 export const PLAYERS = { Hls: "hls.js", dashjs: "dash.js", shaka: "shaka", videojs: "video.js" } as const;
 export type Player = (typeof PLAYERS)[keyof typeof PLAYERS];
 
+/** What the proxies are asked for. */
+interface Asked {
+  url: string;
+  range: ByteRange | null;
+  cache?: CacheMode;
+}
+
 /** From the page. The page chooses each `id`, unique on its port. */
 export type ToTransport =
   /**
    * After `patienceMs` without a byte the page asks the site itself. `player` is the page's claim, for the record.
    */
-  | {
+  | ({
       type: "get";
       id: number;
-      url: string;
-      range: ByteRange | null;
-      cache?: CacheMode;
       patienceMs: number;
       player?: Player;
       /** The origins, besides that of `url`, from which the answer may come after redirects. */
       targets: string[];
-    }
+    } & Asked)
   /** The page took `bytes` of the body, so the transport may send as many more. */
   | { type: "credit"; id: number; bytes: number }
-  | { type: "abort"; id: number }
+  /** With `isLate` the site itself answered before the proxies. */
+  | { type: "abort"; id: number; isLate: boolean }
   | { type: "ping"; token: number }
   /** The page asked for a manifest, so media will follow. */
   | { type: "warm" }
   /** The page fetched `bytes` directly after the transport failed. Only the popup's totals use it. */
   | { type: "direct"; bytes: number }
-  /** The page found that the proxies sent wrong bytes for `url`. */
-  | { type: "wrong"; url: string };
+  /** The site answered the page itself: `head`, after `headMs`. Its body follows, up to COMPARED_BYTES_MAX. */
+  | ({ type: "compare"; id: number; head: SiteHead; headMs: number } & Asked)
+  | { type: "site-bytes"; id: number; buffer: ArrayBuffer }
+  /** The body ended; `isWhole` is false if it broke off. */
+  | { type: "site-end"; id: number; isWhole: boolean }
+  /** The site told the page to ask less (429 or 503) soon after requests of the proxies. */
+  | { type: "limited"; url: string };
 
 /**
- * To the page. For one `id`: either `native`, or `head` then `data`* then `end` or `failed`. The reason is not sent: it
- * names proxies and Origo, and only the popup shows it.
+ * To the page. For one `get`: `wait`*, then either `native`, or `head` then `data`* then `end` or `failed`. The reason
+ * is not sent: it names proxies and Origo, and only the popup shows it. For one `compare`: `enough`.
  */
 export type ToPage =
   | { type: "hello" }
-  | { type: "native"; id: number }
+  /** The proxies are asked. The page asks the site beside them if no head comes within `hedgeMs`. */
+  | { type: "wait"; id: number; hedgeMs: number }
+  /** The page asks the site itself. With `compare` the transport wants to see the site's answer. */
+  | { type: "native"; id: number; compare: boolean }
+  /** The transport needs no more of the site's body. */
+  | { type: "enough"; id: number }
   | ({ type: "head"; id: number } & PageResponseHead)
   | { type: "data"; id: number; buffer: ArrayBuffer }
   | { type: "end"; id: number }
@@ -71,13 +95,17 @@ export const CREDIT_BYTES = 4 * 1024 * 1024;
 export const PIECE_BYTES_MAX = 64 * 1024;
 /** A page remembers this many origins that redirects led to. */
 export const TARGETS_MAX = 32;
+/** A longer body is compared up to here. */
+export const COMPARED_BYTES_MAX = 8 * 1024 * 1024;
+const SITE_HEADERS_MAX = 100;
+const HEADER_CHARS_MAX = 8192;
 
 export type InvalidMessage = { type: "invalid"; what: string };
 
 /** Parses what a page sent. Never throws, for any input. Unknown fields are dropped. */
 export function parseToTransport(data: unknown): ToTransport | InvalidMessage {
   if (typeof data !== "object" || data === null) return invalid("not an object");
-  const { type, id, url, bytes, token } = data as Record<string, unknown>;
+  const { type, id, url, bytes, token, isLate, isWhole, buffer } = data as Record<string, unknown>;
   switch (type) {
     case "ping":
       return isCount(token) ? { type, token } : invalid("token");
@@ -85,46 +113,61 @@ export function parseToTransport(data: unknown): ToTransport | InvalidMessage {
       return { type };
     case "direct":
       return isCount(bytes) ? { type, bytes } : invalid("bytes");
-    case "wrong":
+    case "limited":
       return typeof url === "string" ? { type, url } : invalid("url");
     case "abort":
-      return isCount(id) ? { type, id } : invalid("id");
+      return isCount(id) ? { type, id, isLate: isLate === true } : invalid("id");
     case "credit":
       return isCount(id) && isCount(bytes) ? { type, id, bytes } : invalid("id or bytes");
     case "get":
       return parseGet(data as Record<string, unknown>);
+    case "compare":
+      return parseCompare(data as Record<string, unknown>);
+    case "site-bytes":
+      return isCount(id) && isPiece(buffer) ? { type, id, buffer } : invalid("id or buffer");
+    case "site-end":
+      return isCount(id) ? { type, id, isWhole: isWhole === true } : invalid("id");
     default:
       return invalid("type");
   }
 }
 
-function parseGet({
-  id,
-  url,
-  range,
-  cache,
-  patienceMs,
-  player,
-  targets,
-}: Record<string, unknown>): ToTransport | InvalidMessage {
+function parseGet(data: Record<string, unknown>): ToTransport | InvalidMessage {
+  const { id, patienceMs, player, targets } = data;
   if (!isCount(id)) return invalid("id");
-  if (typeof url !== "string") return invalid("url");
   if (!isCount(patienceMs)) return invalid("patienceMs");
-  if (cache !== undefined && !CACHE_MODES.includes(cache as CacheMode)) return invalid("cache");
   if (!isTextList(targets)) return invalid("targets");
+  const asked = parseAsked(data);
+  if ("type" in asked) return asked;
+  const known = Object.values(PLAYERS).find((each) => each === player);
+  return { type: "get", id, ...asked, patienceMs, ...(known === undefined ? {} : { player: known }), targets };
+}
+
+function parseCompare(data: Record<string, unknown>): ToTransport | InvalidMessage {
+  const { id, headMs } = data;
+  if (!isCount(id)) return invalid("id");
+  if (!isCount(headMs)) return invalid("headMs");
+  const [asked, head] = [parseAsked(data), parseSiteHead(data.head)];
+  if ("type" in asked) return asked;
+  return head === undefined ? invalid("head") : { type: "compare", id, ...asked, head, headMs };
+}
+
+function parseAsked({ url, range, cache }: Record<string, unknown>): Asked | InvalidMessage {
+  if (typeof url !== "string") return invalid("url");
+  if (cache !== undefined && !CACHE_MODES.includes(cache as CacheMode)) return invalid("cache");
   const parsed = range === null ? null : parseByteRange(range);
   if (parsed === undefined) return invalid("range");
-  const known = Object.values(PLAYERS).find((each) => each === player);
-  return {
-    type: "get",
-    id,
-    url,
-    range: parsed,
-    ...(cache === undefined ? {} : { cache: cache as CacheMode }),
-    patienceMs,
-    ...(known === undefined ? {} : { player: known }),
-    targets,
-  };
+  return { url, range: parsed, ...(cache === undefined ? {} : { cache: cache as CacheMode }) };
+}
+
+function parseSiteHead(value: unknown): SiteHead | undefined {
+  const { status, url, headers } = (value ?? {}) as Record<string, unknown>;
+  if (!isCount(status) || typeof url !== "string" || !URL.canParse(url)) return undefined;
+  if (typeof headers !== "object" || headers === null) return undefined;
+  const entries = Object.entries(headers);
+  const isShort = (text: unknown): boolean => typeof text === "string" && text.length <= HEADER_CHARS_MAX;
+  if (entries.length > SITE_HEADERS_MAX || !entries.flat().every(isShort)) return undefined;
+  return { status, url, headers: Object.fromEntries(entries) as Record<string, string> };
 }
 
 function parseByteRange(range: unknown): ByteRange | undefined {
@@ -134,6 +177,10 @@ function parseByteRange(range: unknown): ByteRange | undefined {
 
 function isTextList(value: unknown): value is string[] {
   return Array.isArray(value) && value.length <= TARGETS_MAX && value.every((each) => typeof each === "string");
+}
+
+function isPiece(value: unknown): value is ArrayBuffer {
+  return value instanceof ArrayBuffer && value.byteLength <= COMPARED_BYTES_MAX;
 }
 
 function isCount(value: unknown): value is number {

@@ -53,7 +53,10 @@ const CAUSE_KEYS: Readonly<Record<string, string>> = {
   busy: "causeBusy",
   noProxies: "causeNoProxies",
   resting: "causeResting",
-  wrong: "causeWrong",
+  differs: "causeDiffers",
+  limited: "causeLimited",
+  slow: "causeSlow",
+  late: "causeLate",
 };
 
 const STATE_KEYS: Readonly<Record<string, string>> = {

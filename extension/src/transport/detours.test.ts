@@ -1,4 +1,5 @@
 import {
+  DIRECT_MS,
   Detours,
   FAILURES_MAX,
   FAILURE_APART_MS,
@@ -6,7 +7,7 @@ import {
   SMALL_BYTES,
   SMALL_IN_A_ROW,
   SMALL_MS,
-  WRONG_MS,
+  type DirectReason,
 } from "./detours";
 
 const PAGE = "https://page.example";
@@ -94,19 +95,25 @@ describe("detours: chunks that are too small to gain", () => {
   });
 });
 
-describe("detours: wrong bytes", () => {
-  test("the host goes direct for a while for pages of that origin, and the popup says why", () => {
+describe("detours: a host that is direct for long", () => {
+  test.each(Object.keys(DIRECT_MS) as DirectReason[])("for the reason %s, for pages of that origin only", (reason) => {
     const detours = make();
-    expect([detours.noteWrong("a.example", PAGE, 0), detours.noteWrong("a.example", PAGE, 1)]).toEqual([true, false]);
-    expect(["a.example", "b.example"].map((host) => detours.isDirect(host, PAGE, WRONG_MS - 1))).toEqual([true, false]);
-    expect(detours.trouble).toMatchObject({ kind: "wrong", detail: "a.example" });
+    detours.noteDirectHost("a.example", PAGE, reason, "why", 0);
+    const lastMs = DIRECT_MS[reason] - 1;
+    expect(["a.example", "b.example"].map((host) => detours.isDirect(host, PAGE, lastMs))).toEqual([true, false]);
+    expect(detours.trouble).toMatchObject({ kind: reason, detail: "why" });
     expect(detours.isDirect("a.example", OTHER_PAGE, 1)).toBe(false);
-    expect(detours.isDirect("a.example", PAGE, WRONG_MS)).toBe(false);
+    expect(detours.isDirect("a.example", PAGE, DIRECT_MS[reason])).toBe(false);
   });
 
-  test("a change of the settings ends the rest", () => {
+  test("is tried again if the site refuses the page alike, or after a change of the settings", () => {
     const detours = make();
-    detours.noteWrong("a.example", PAGE, 0);
+    detours.noteDirectHost("a.example", PAGE, "status", "404", 0);
+    detours.forgiveStatus("a.example", PAGE);
+    expect([detours.isDirect("a.example", PAGE, 1), detours.trouble]).toEqual([false, null]);
+    detours.noteDirectHost("a.example", PAGE, "differs", "a.example", 0);
+    detours.forgiveStatus("a.example", PAGE);
+    expect(detours.isDirect("a.example", PAGE, 1)).toBe(true);
     detours.reset();
     expect(detours.isDirect("a.example", PAGE, 1)).toBe(false);
   });

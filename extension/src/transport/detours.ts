@@ -1,8 +1,8 @@
 /**
  * Detours: which chunks go direct instead of through the proxies, and why. A host rests from the proxies for a while
- * after repeated failures, refusals or wrong bytes. Chunks that are too small to gain go direct too. All of this is
- * kept per origin of the asking page, so a page can neither slow down another page's host nor learn what others asked
- * for. Pure: time arrives as `nowMs`.
+ * after repeated failures. It goes direct for long if it answers the proxies otherwise than the page, or if the proxies
+ * do not serve it. Chunks that are too small to gain go direct too. All of this is kept per origin of the asking page,
+ * so a page can neither slow down another page's host nor learn what others asked for. Pure: time arrives as `nowMs`.
  */
 import type { Trouble } from "../shared/runtime";
 
@@ -10,13 +10,21 @@ import type { Trouble } from "../shared/runtime";
 export const FAILURES_MAX = 3;
 export const FAILURE_APART_MS = 2000;
 export const REST_MS = 30_000;
-/** How long a host goes direct that answers proxies differently than the viewer. Such a difference lasts. */
-export const REFUSED_MS = 600_000;
-const HOSTS_MAX = 256;
 /**
- * How long a host goes direct for pages that got wrong bytes. Coded packets do not tell which proxy sent them.
+ * How long a host goes direct, by the reason. Such a reason lasts: the host refuses the proxies (`status`, `cors`) or
+ * limits requests (`limited`), it gives them other bytes (`differs`), it takes long to its first byte (`slow`), or the
+ * proxies' operator does not allow it (`egressRefused`).
  */
-export const WRONG_MS = 600_000;
+export const DIRECT_MS = {
+  status: 600_000,
+  cors: 600_000,
+  limited: 600_000,
+  slow: 600_000,
+  differs: 3_600_000,
+  egressRefused: 3_600_000,
+} as const;
+export type DirectReason = keyof typeof DIRECT_MS;
+const HOSTS_MAX = 256;
 /**
  * A fresh connection brings this much in its first flight (RFC 6928: 10 segments of 1,460 bytes), and proxies cannot be
  * faster. After SMALL_IN_A_ROW chunks of a kind that are no larger, the next ones go direct for SMALL_MS.
@@ -29,21 +37,27 @@ const KINDS_MAX = 1024;
 const NOTE_BYTES_MAX = 2 ** 32;
 
 /** These kinds are not faults: the proxies do not carry these requests, or the viewer chose this. */
-const HARMLESS = new Set(["direct-mode", "rule", "off", "small"]);
+const HARMLESS = new Set(["direct-mode", "rule", "off", "small", "compare"]);
 
 interface Failures {
   count: number;
   lastMs: number;
   restUntilMs: number;
+  detail: string;
+}
+
+interface Direct {
+  reason: DirectReason;
+  detail: string;
+  untilMs: number;
 }
 
 export class Detours {
   /** By the page's origin and the host. */
   readonly #hosts = new Map<string, Failures>();
+  readonly #direct = new Map<string, Direct>();
   /** By the page's origin and the kind of chunk, which is its address without the numbers in it. */
   readonly #sizes = new Map<string, { smallCount: number; directUntilMs: number }>();
-  /** By the page's origin and the host: the end of the rest, in ms. */
-  readonly #wrong = new Map<string, number>();
   #trouble: Trouble | null = null;
   fallbacks = 0;
   directBytes = 0;
@@ -57,13 +71,29 @@ export class Detours {
 
   isDirect(host: string, pageOrigin: string, nowMs: number): boolean {
     const key = keyOf(pageOrigin, host);
-    if ((this.#wrong.get(key) ?? 0) > nowMs) {
-      this.noteFallback("wrong", host);
+    const direct = this.#direct.get(key);
+    if (direct !== undefined && direct.untilMs > nowMs) {
+      this.noteFallback(direct.reason, direct.detail);
       return true;
     }
-    const isResting = (this.#hosts.get(key)?.restUntilMs ?? 0) > nowMs;
-    if (isResting) this.noteFallback("resting", host);
+    const failures = this.#hosts.get(key);
+    const isResting = (failures?.restUntilMs ?? 0) > nowMs;
+    if (isResting) this.noteFallback("resting", failures?.detail ?? host);
     return isResting;
+  }
+
+  /** The host goes direct from now on, for long. */
+  noteDirectHost(host: string, pageOrigin: string, reason: DirectReason, detail: string, nowMs: number): void {
+    const direct = { reason, detail, untilMs: nowMs + DIRECT_MS[reason] };
+    keepLatest(this.#direct, keyOf(pageOrigin, host), direct, HOSTS_MAX);
+    this.noteFallback(reason, detail);
+  }
+
+  /** The site gave the page the same refusal as the proxies. */
+  forgiveStatus(host: string, pageOrigin: string): void {
+    const key = keyOf(pageOrigin, host);
+    if (this.#direct.get(key)?.reason === "status") this.#direct.delete(key);
+    if (this.#trouble?.kind === "status") this.#trouble = null;
   }
 
   noteSuccess(host: string, pageOrigin: string): void {
@@ -71,26 +101,16 @@ export class Detours {
     this.#trouble = null;
   }
 
-  /** The host rests for `restMs` if this failure reaches FAILURES_MAX. */
-  noteFailure(host: string, pageOrigin: string, nowMs: number, restMs = REST_MS): void {
+  /** The host rests for a while if this failure reaches FAILURES_MAX. */
+  noteFailure(host: string, pageOrigin: string, nowMs: number, detail = host): void {
     const key = keyOf(pageOrigin, host);
-    const known = this.#hosts.get(key) ?? { count: 0, lastMs: -Infinity, restUntilMs: 0 };
+    const known = this.#hosts.get(key) ?? { count: 0, lastMs: -Infinity, restUntilMs: 0, detail };
     if (nowMs - known.lastMs < FAILURE_APART_MS) return;
     known.count += 1;
     known.lastMs = nowMs;
-    if (known.count >= FAILURES_MAX) known.restUntilMs = nowMs + restMs;
+    known.detail = detail;
+    if (known.count >= FAILURES_MAX) known.restUntilMs = nowMs + REST_MS;
     keepLatest(this.#hosts, key, known, HOSTS_MAX);
-  }
-
-  /**
-   * A page of `pageOrigin` says that the proxies sent wrong bytes for `host`. False if that is already known.
-   */
-  noteWrong(host: string, pageOrigin: string, nowMs: number): boolean {
-    const key = keyOf(pageOrigin, host);
-    if ((this.#wrong.get(key) ?? 0) > nowMs) return false;
-    keepLatest(this.#wrong, key, nowMs + WRONG_MS, HOSTS_MAX);
-    this.noteFallback("wrong", host);
-    return true;
   }
 
   /** The chunk at `url` came through the proxies. */
@@ -122,7 +142,8 @@ export class Detours {
   /** Lets every host try again, because the viewer changed a setting. */
   reset(): void {
     this.#hosts.clear();
-    this.#wrong.clear();
+    this.#direct.clear();
+    this.#sizes.clear();
     this.#trouble = null;
   }
 }

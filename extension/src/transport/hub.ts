@@ -18,7 +18,10 @@ import { parseGivenRules, type GivenRule } from "../shared/given-rules";
 import { useRules } from "../shared/rules";
 import { BUILT_IN, type Settings } from "../shared/settings";
 import { Detours } from "./detours";
-import { PagePort, type CarriedDownload, type PagePortHost } from "./page-port";
+import { Pace } from "./pace";
+import { PagePort } from "./page-port";
+import type { CarriedDownload, PagePortHost } from "./port-host";
+import { Trust } from "./trust";
 
 const LIVE_MS = 500;
 const PORTS_MAX = 256;
@@ -33,6 +36,8 @@ export type Client = Pick<ProxyClient, "get" | "live" | "prepare" | "warm" | "re
 const transportId = crypto.randomUUID();
 const pagePorts = new Set<PagePort>();
 const detours = new Detours(() => Date.now());
+const trust = new Trust();
+const pace = new Pace();
 let settings: Settings = BUILT_IN;
 let clientId = "";
 let isPrivate = false;
@@ -48,14 +53,18 @@ const host: PagePortHost = {
   settings: () => settings,
   get: startDownload,
   detours,
+  trust,
+  pace,
+  proxyIds: () => client?.live.proxies.map(({ id }) => id) ?? [],
   activeCount,
-  reportWrong: (url) =>
-    client?.reportError("wrongBytes", "a sample of what the proxies brought differs from the site's own bytes", url),
+  reportWrong: (url, what) =>
+    client?.reportError("wrongBytes", `the proxies' answer is not the one that the site gives: ${what}`, url),
+  noteProxyFailure,
   changed: showActivity,
   warm: async () => {
     if (isOverSessions()) await (client ??= makeClient()).warm(settings.connections);
   },
-  closed: (port) => void pagePorts.delete(port),
+  closed: (port) => void pagePorts.delete(port as PagePort),
   nowMs: () => performance.now(),
 };
 
@@ -66,6 +75,14 @@ function startDownload(url: string, options: GetOptions): CarriedDownload {
     if (used === client && isOrigoSilent(error)) useNextOrigo();
   });
   return download;
+}
+
+/** A host that the proxies' operator does not allow is not asked for again for long. */
+function noteProxyFailure(host: string, pageOrigin: string, kind: string, detail: string): void {
+  const nowMs = performance.now();
+  if (kind === "egressRefused") return detours.noteDirectHost(host, pageOrigin, kind, host, nowMs);
+  detours.noteFailure(host, pageOrigin, nowMs, detail);
+  detours.noteFallback(kind, detail);
 }
 
 function isOrigoSilent(error: unknown): boolean {
@@ -178,6 +195,7 @@ function adopt({ settings: next, clientId: nextId }: SettingsAnswer): void {
   [settings, clientId] = [next, nextId];
   if (isOnlyComment) return;
   detours.reset();
+  trust.clear();
   useRules({ given: givenRules, experimental: settings.experimental });
   if (!isOtherClient) return;
   [origoIndex, rulesUntilMs] = [0, 0];

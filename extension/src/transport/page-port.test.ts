@@ -2,15 +2,11 @@ import { formatHops } from "@tributary/contract";
 import type { ToPage } from "../shared/messages";
 import { CREDIT_BYTES, type PortLike } from "../shared/messages";
 import { BUILT_IN, type Settings } from "../shared/settings";
-import { Detours, FAILURE_APART_MS, REFUSED_MS } from "./detours";
-import {
-  ASKS_PER_SEC_MAX,
-  REQUESTS_PER_PORT_MAX,
-  INVALID_MESSAGES_MAX,
-  PagePort,
-  type CarriedDownload,
-  type PagePortHost,
-} from "./page-port";
+import { Detours, DIRECT_MS } from "./detours";
+import { Pace, HEDGE_MS_UNKNOWN, SLOW_MS } from "./pace";
+import { ASKS_PER_SEC_MAX, REQUESTS_PER_PORT_MAX, INVALID_MESSAGES_MAX, PagePort, VERDICT_MS } from "./page-port";
+import type { CarriedDownload, PagePortHost } from "./port-host";
+import { Trust } from "./trust";
 
 const PAGE = "https://page.example";
 const OPEN = { "content-type": "video/mp4", "access-control-allow-origin": "*" };
@@ -28,8 +24,12 @@ class Port implements PortLike<ToPage> {
   send(data: unknown): void {
     this.onmessage?.({ data } as MessageEvent);
   }
+  /** Without `hello` and the announcements that proxies are asked. */
+  get answers(): ToPage[] {
+    return this.heard.slice(1).filter(({ type }) => type !== "wait");
+  }
   types(): string[] {
-    return this.heard.slice(1).map(({ type }) => type);
+    return this.answers.map(({ type }) => type);
   }
 }
 
@@ -63,15 +63,19 @@ function download(
   return { head, body, abort: (reason) => aborted.push(reason) };
 }
 
-function make(given: Given = {}, settings: Partial<Settings> = {}) {
+/** Carries everything, as if all had been compared. */
+const TRUSTING = { decide: () => "carry", isKnown: () => true } as unknown as Trust;
+
+function make(given: Given = {}, settings: Partial<Settings> = {}, trust = TRUSTING) {
   const port = new Port();
   const asked: { url: string; options: Parameters<PagePortHost["get"]>[1] }[] = [];
   const aborted: unknown[] = [];
   const reported: string[] = [];
-  const closed: PagePort[] = [];
+  const closed: object[] = [];
   const clock = { nowMs: 0 };
   const warming = { end: (): void => undefined };
   const detours = new Detours(() => 0);
+  const pace = new Pace();
   const pagePort: PagePort = new PagePort(port, PAGE, {
     settings: () => ({ ...BUILT_IN, ...settings }),
     get: (url, options) => {
@@ -79,8 +83,16 @@ function make(given: Given = {}, settings: Partial<Settings> = {}) {
       return download(given, aborted);
     },
     detours,
+    trust,
+    pace,
+    proxyIds: () => [],
     activeCount: () => pagePort.activeCount,
     reportWrong: (url) => void reported.push(url),
+    noteProxyFailure: (host, pageOrigin, kind, detail) => {
+      reported.push(`${kind}: ${detail}`);
+      detours.noteFailure(host, pageOrigin, clock.nowMs, detail);
+      detours.noteFallback(kind, detail);
+    },
     changed: () => undefined,
     warm: () => {
       reported.push("warm");
@@ -89,9 +101,17 @@ function make(given: Given = {}, settings: Partial<Settings> = {}) {
     closed: (ended) => void closed.push(ended),
     nowMs: () => clock.nowMs,
   });
-  return { port, asked, aborted, reported, closed, clock, warming, detours, pagePort };
+  return { port, asked, aborted, reported, closed, clock, warming, detours, pace, pagePort };
 }
 
+const COMPARE = {
+  type: "compare",
+  id: 1,
+  url: "https://media.example/a.mp4",
+  range: null,
+  head: { status: 200, url: "https://media.example/a.mp4", headers: { "content-type": "video/mp4" } },
+  headMs: 20,
+};
 const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
 const get = (id = 1, url = "https://media.example/a.mp4", range: unknown = null): object => ({
   type: "get",
@@ -118,7 +138,7 @@ describe("page port: a request that may be carried", () => {
       },
     });
     expect(port.heard[0]).toEqual({ type: "hello" });
-    expect(port.heard[1]).toEqual({
+    expect(port.answers[0]).toEqual({
       type: "head",
       id: 7,
       status: 200,
@@ -175,10 +195,10 @@ describe("page port: a request that may be carried", () => {
     const dead = make({ headError: new Error("no proxy") });
     dead.port.send(get());
     await settle();
-    expect([broken.port.types(), broken.port.heard.at(-1), dead.port.heard.slice(1)]).toEqual([
+    expect([broken.port.types(), broken.port.heard.at(-1), dead.port.answers]).toEqual([
       ["head", "data", "failed"],
       { type: "failed", id: 1 },
-      [{ type: "native", id: 1 }],
+      [{ type: "native", id: 1, compare: false }],
     ]);
     expect([broken.detours.fallbacks, dead.detours.fallbacks]).toEqual([1, 1]);
   });
@@ -222,7 +242,7 @@ describe("page port: a request that may not be carried", () => {
     const { port } = make({ headers: { ...OPEN, location: "https://cdn.example/b.mp4", hops: HOPS } });
     port.send(get());
     await settle();
-    expect(port.heard[1]).toMatchObject({
+    expect(port.answers[0]).toMatchObject({
       type: "head",
       responseType: "cors",
       url: "https://cdn.example/b.mp4",
@@ -251,16 +271,43 @@ describe("page port: a request that may not be carried", () => {
     expect(port.types()).toEqual(["native"]);
   });
 
-  test.each<[string, Given]>([
-    ["an error answer", { status: 404, headers: {} }],
-    ["an HTML page", { headers: { "content-type": "Text/HTML; charset=utf-8" } }],
-  ])("%s of the page's own origin is answered native, of another origin it is passed on", async (_name, given) => {
-    const own = make(given);
-    own.port.send(get(1, `${PAGE}/a.mp4`));
-    const other = make({ ...given, headers: { ...OPEN, ...given.headers } });
-    other.port.send(get());
+  test.each<[string, Given, string?]>([
+    [
+      "an HTML page of the page's own origin",
+      { headers: { "content-type": "Text/HTML; charset=utf-8" } },
+      `${PAGE}/a.mp4`,
+    ],
+    ["an answer by cookies of the page's own origin", { headers: { vary: "Accept, Cookie" } }, `${PAGE}/a.mp4`],
+    ["an answer that is not shared with the page", { headers: {} }],
+    ...[302, 401, 403, 404, 410, 416, 429, 451, 500, 503].map((status): [string, Given] => [
+      `status ${status}`,
+      { status },
+    ]),
+  ])(
+    "%s is answered native, and the host is direct at once and for long",
+    async (_name, given, url = "https://media.example/a.mp4") => {
+      const { port, asked, clock, detours } = make(given);
+      port.send(get(1, url));
+      await settle();
+      expect(port.answers).toEqual([{ type: "native", id: 1, compare: true }]);
+      expect(["status", "cors"]).toContain(detours.trouble?.kind);
+      clock.nowMs = DIRECT_MS.status - 1;
+      port.send(get(2, url));
+      await settle();
+      expect([asked.length, port.answers[1]]).toEqual([1, { type: "native", id: 2, compare: false }]);
+      clock.nowMs += 1;
+      port.send(get(3, url));
+      expect(asked.length).toBe(2);
+    },
+  );
+
+  test("a refusal that the site gives the page, too, is no reason to go direct", async () => {
+    const { port, asked } = make({ status: 404 });
+    port.send(get(1));
     await settle();
-    expect([own.port.types(), other.port.types().at(0)]).toEqual([["native"], "head"]);
+    port.send({ ...COMPARE, id: 1, head: { ...COMPARE.head, status: 404 } });
+    port.send(get(2));
+    expect(asked.length).toBe(2);
   });
 
   test("media of the page's own origin are passed on", async () => {
@@ -268,13 +315,6 @@ describe("page port: a request that may not be carried", () => {
     port.send(get(1, `${PAGE}/a.mp4`));
     await settle();
     expect(port.types()).toEqual(["head", "data", "end"]);
-  });
-
-  test.each([401, 403, 429, 500, 302])("status %d is answered native", async (status) => {
-    const { port } = make({ status });
-    port.send(get());
-    await settle();
-    expect(port.types()).toEqual(["native"]);
   });
 
   test.each([[{ enabled: false }], [{ mode: "direct" as const }]])(
@@ -304,39 +344,106 @@ describe("page port: a request that may not be carried", () => {
   });
 });
 
-describe("page port: a host that refuses proxies", () => {
-  /** Asks again after `laterMs`. True if the request reached the proxies. */
-  async function isAsked(
-    { port, asked, clock }: ReturnType<typeof make>,
-    laterMs = FAILURE_APART_MS,
-  ): Promise<boolean> {
-    const before = asked.length;
-    clock.nowMs += laterMs;
-    port.send(get(before + 1000));
+describe("page port: what was not compared is not carried", () => {
+  const shown = async ({ port }: ReturnType<typeof make>, id: number, body: Uint8Array<ArrayBuffer>): Promise<void> => {
+    port.send({ ...COMPARE, id });
+    port.send({ type: "site-bytes", id, buffer: body.slice().buffer });
+    port.send({ type: "site-end", id, isWhole: true });
     await settle();
-    return asked.length > before;
-  }
+  };
 
-  test.each<[string, Given]>([
-    ["with its status", { status: 403 }],
-    ["with its CORS headers", { headers: {} }],
-  ])("%s goes direct after three refusals in a row, for ten minutes", async (_name, given) => {
-    const page = make(given);
-    const asked: boolean[] = [];
-    for (let count = 0; count < 4; count++) asked.push(await isAsked(page));
-    expect(asked).toEqual([true, true, true, false]);
-    expect([await isAsked(page, REFUSED_MS - FAILURE_APART_MS - 1), await isAsked(page, 1)]).toEqual([false, true]);
-    expect(page.port.types()).toEqual(Array(6).fill("native"));
+  test("the first request goes native, and after equal answers the next one of its kind is carried", async () => {
+    const page = make({}, {}, new Trust());
+    page.port.send(get(1));
+    expect([page.port.answers, page.asked]).toEqual([[{ type: "native", id: 1, compare: true }], []]);
+    await shown(page, 1, new Uint8Array(10));
+    page.port.send(get(2, "https://media.example/b7.mp4"));
+    await settle();
+    expect(page.port.types()).toEqual(["native", "enough", "native"]);
+    page.port.send(get(3));
+    await settle();
+    expect(page.port.types().slice(3)).toEqual(["head", "data", "end"]);
   });
 
-  test("does not go direct after a success in between", async () => {
-    const given: Given = { status: 403 };
-    const page = make(given);
-    for (const status of [403, 403, 200, 403, 403]) {
-      given.status = status;
-      await isAsked(page);
-    }
-    expect(await isAsked(page)).toBe(true);
+  test.each<[string, Partial<Given>, Uint8Array<ArrayBuffer>]>([
+    ["other bytes", {}, Uint8Array.from({ length: 10 }, (_, at) => Number(at === 9))],
+    ["fewer bytes", {}, new Uint8Array(9)],
+    ["more bytes", {}, new Uint8Array(11)],
+    ["another type", { headers: { ...OPEN, "content-type": "video/webm" } }, new Uint8Array(10)],
+    ["another status", { status: 206 }, new Uint8Array(10)],
+  ])("a host that gives the proxies %s stays direct, and Origo hears of it", async (_name, given, body) => {
+    const page = make(given, {}, new Trust());
+    page.port.send(get(1));
+    await shown(page, 1, body);
+    page.port.send(get(2));
+    expect(page.port.answers.at(-1)).toEqual({ type: "native", id: 2, compare: false });
+    expect([page.asked.length, page.detours.trouble?.kind, page.reported]).toEqual([
+      1,
+      "differs",
+      ["https://media.example/a.mp4"],
+    ]);
+  });
+
+  test("an answer of another form than the compared one goes native, to be compared", async () => {
+    const given: Given = {};
+    const page = make(given, {}, new Trust());
+    page.port.send(get(1));
+    await shown(page, 1, new Uint8Array(10));
+    given.headers = { ...OPEN, "content-type": "audio/mp4" };
+    page.port.send(get(2));
+    await settle();
+    expect(page.port.answers.at(-1)).toEqual({ type: "native", id: 2, compare: true });
+  });
+
+  test("a request during the comparison of its kind waits for the verdict, for a moment", async () => {
+    const page = make({}, {}, new Trust());
+    page.port.send({ ...COMPARE, id: 1 });
+    page.port.send(get(2));
+    page.port.send({ type: "site-bytes", id: 1, buffer: new ArrayBuffer(10) });
+    page.port.send({ type: "site-end", id: 1, isWhole: true });
+    await settle();
+    expect(page.port.types()).toEqual(["enough", "head", "data", "end"]);
+    const slow = make({}, {}, new Trust());
+    slow.port.send({ ...COMPARE, id: 1 });
+    slow.port.send(get(2));
+    await new Promise((resolve) => setTimeout(resolve, VERDICT_MS + 50));
+    expect(slow.port.answers).toEqual([{ type: "native", id: 2, compare: false }]);
+    slow.pagePort.close();
+  });
+});
+
+describe("page port: proxies that are slow or fail", () => {
+  test("the page hears when to ask the site, too", () => {
+    const { port, pace } = make();
+    port.send(get(1));
+    expect(port.heard[1]).toEqual({ type: "wait", id: 1, hedgeMs: HEDGE_MS_UNKNOWN });
+    pace.note(`${PAGE} media.example`, 1000);
+    port.send(get(2));
+    expect(port.heard.at(-1)).toEqual({ type: "wait", id: 2, hedgeMs: 1300 });
+  });
+
+  test("a host that takes long to its first byte goes direct", () => {
+    const { port, asked, pace, detours } = make();
+    pace.note(`${PAGE} media.example`, SLOW_MS + 1);
+    port.send(get(1));
+    expect([port.types(), asked, detours.trouble?.kind]).toEqual([["native"], [], "slow"]);
+  });
+
+  test("a page that the site answered first makes the proxies late, one that gave up does not", async () => {
+    const { port, reported } = make({ headError: new Error("never") });
+    port.send(get(1));
+    port.send({ type: "abort", id: 1, isLate: true });
+    port.send(get(2));
+    port.send({ type: "abort", id: 2 });
+    await settle();
+    expect(reported).toEqual(["late: media.example itself answered first, after 0 ms"]);
+  });
+
+  test("a host that limits requests goes direct", () => {
+    const { port, asked, detours } = make();
+    port.send({ type: "limited", url: "https://media.example/a.mp4" });
+    port.send(get(1));
+    expect([port.types(), asked, detours.trouble?.kind]).toEqual([["native"], [], "limited"]);
   });
 });
 
@@ -376,33 +483,5 @@ describe("page port: a page that floods its port", () => {
       await new Promise(setImmediate);
     }
     expect(reported.length).toBe(ASKS_PER_SEC_MAX);
-  });
-
-  test(`reports wrong bytes of at most ${ASKS_PER_SEC_MAX} hosts a second`, () => {
-    const { port, reported } = make();
-    for (let count = 0; count <= ASKS_PER_SEC_MAX; count++)
-      port.send({ type: "wrong", url: `https://${count}.example/a.mp4` });
-    expect(reported.length).toBe(ASKS_PER_SEC_MAX);
-  });
-});
-
-describe("page port: a page that got wrong bytes", () => {
-  test("reports them to Origo once, and its next requests for that host are answered native", async () => {
-    const { port, asked, reported } = make();
-    const url = "https://media.example/a.mp4";
-    port.send({ type: "wrong", url });
-    port.send({ type: "wrong", url });
-    port.send(get(1, url));
-    port.send(get(2, "https://other.example/a.mp4"));
-    await settle();
-    expect(reported).toEqual([url]);
-    expect(port.heard[1]).toEqual({ type: "native", id: 1 });
-    expect(asked.map((request) => request.url)).toEqual(["https://other.example/a.mp4"]);
-  });
-
-  test("cannot report an address that is not media", () => {
-    const { port, reported } = make();
-    port.send({ type: "wrong", url: "https://bank.example/account" });
-    expect(reported).toEqual([]);
   });
 });

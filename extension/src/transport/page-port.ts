@@ -4,9 +4,8 @@
  * answer only if its origin may read it. A request that does not pass is answered `native`: the page then asks the site
  * itself.
  */
-import type { Download, GetOptions } from "@tributary/client";
-import { HOPS_HEADER, parseHops, type Hop, type ResponseHead } from "@tributary/contract";
-import { exposeTo, passedStatusText } from "../shared/cors";
+import type { ResponseHead } from "@tributary/contract";
+import { exposeTo } from "../shared/cors";
 import {
   CREDIT_BYTES,
   PIECE_BYTES_MAX,
@@ -16,13 +15,16 @@ import {
   type ToTransport,
 } from "../shared/messages";
 import { carriedAddress, mediaUrl } from "../shared/rules";
-import type { Settings } from "../shared/settings";
-import { REFUSED_MS, type Detours } from "./detours";
+import { refusalOf } from "./comparison";
+import { PortComparisons } from "./port-comparisons";
+import { kindOf, textOf, type CarriedDownload, type PagePortHost } from "./port-host";
+import { isWithin, routeOf, type Route } from "./route";
+import { formOf, type Asking } from "./trust";
 
 export const REQUESTS_PER_PORT_MAX = 16;
 const REQUESTS_MAX = 64;
 /**
- * How many messages that cause work elsewhere (get, warm, wrong) a page may send in a second. A player that fills its
+ * How many messages that cause work elsewhere (get, warm, compare) a page may send in a second. A player that fills its
  * buffer over a fast line asks for some dozens of chunks. Beyond the limit, a get is declined and the others are
  * dropped.
  */
@@ -30,31 +32,18 @@ export const ASKS_PER_SEC_MAX = 100;
 /** A port is closed after this many messages that do not parse. */
 export const INVALID_MESSAGES_MAX = 100;
 
-export type CarriedDownload = Pick<Download, "head" | "body" | "abort">;
+type Get = Extract<ToTransport, { type: "get" }>;
 
 /** A shorter patience would only make a page's own requests fail. */
 const PATIENCE_MS_MIN = 1000;
-
-/** What all page ports share. */
-export interface PagePortHost {
-  settings(): Settings;
-  /** Starts a download. Throws if the request cannot be a download. */
-  get(url: string, options: GetOptions): CarriedDownload;
-  detours: Detours;
-  /** Requests being carried on all ports. */
-  activeCount(): number;
-  /** Tells Origo that `url` came with wrong bytes, if the viewer allows records. */
-  reportWrong(url: string): void;
-  changed(): void;
-  /** Opens sessions to the proxies before the first request. Resolves when they are open or have failed. */
-  warm(): Promise<void>;
-  /** The port was closed, by either side. */
-  closed(port: PagePort): void;
-  nowMs(): number;
-}
+/** A request of a kind that is being compared waits at most this long for the verdict. */
+export const VERDICT_MS = 300;
 
 interface CarriedRequest {
   download: CarriedDownload;
+  target: URL;
+  startedMs: number;
+  isHeadSent: boolean;
   creditBytes: number;
   /** Wakes the pump when credit comes or the request ends. */
   wake: (() => void) | null;
@@ -67,6 +56,9 @@ export class PagePort {
   readonly #pageOrigin: string;
   readonly #host: PagePortHost;
   readonly #requests = new Map<number, CarriedRequest>();
+  /** Requests that wait for a verdict. */
+  readonly #waiting = new Set<number>();
+  readonly #comparisons: PortComparisons;
   #invalidCount = 0;
   #isWarming = false;
   #askCount = 0;
@@ -76,6 +68,7 @@ export class PagePort {
     this.#port = port;
     this.#pageOrigin = pageOrigin;
     this.#host = host;
+    this.#comparisons = new PortComparisons(pageOrigin, host, (message) => this.#post(message));
     port.onmessage = (event) => this.#handle(event.data);
     this.#post({ type: "hello" });
   }
@@ -88,7 +81,9 @@ export class PagePort {
   close(): void {
     this.#port.onmessage = null;
     this.#port.close();
-    for (const id of [...this.#requests.keys()]) this.#abort(id);
+    for (const id of [...this.#requests.keys()]) this.#abort(id, false);
+    this.#waiting.clear();
+    this.#comparisons.close();
     this.#host.closed(this);
   }
 
@@ -102,10 +97,16 @@ export class PagePort {
       case "direct":
         this.#host.detours.noteDirect(message.bytes);
         return;
-      case "wrong":
-        return this.#noteWrong(message.url);
+      case "limited":
+        return this.#noteLimited(message.url);
+      case "compare":
+        return this.#mayAsk() ? this.#comparisons.begin(message) : this.#post({ type: "enough", id: message.id });
+      case "site-bytes":
+        return this.#comparisons.push(message.id, message.buffer);
+      case "site-end":
+        return this.#comparisons.end(message.id, message.isWhole);
       case "abort":
-        return this.#abort(message.id);
+        return this.#abort(message.id, message.isLate);
       case "credit":
         return this.#credit(message.id, message.bytes);
       case "get":
@@ -115,21 +116,65 @@ export class PagePort {
     }
   }
 
-  #get({ id, url, range, cache, patienceMs, player, targets }: Extract<ToTransport, { type: "get" }>): void {
-    if (this.#requests.has(id)) return;
-    const target = mediaUrl(url);
+  #get(message: Get): void {
+    const { id } = message;
+    if (this.#requests.has(id) || this.#waiting.has(id)) return;
+    const target = mediaUrl(message.url);
     if (target === null) return this.#goNative(id, "rule", "not a media address");
-    const { enabled, mode, connections } = this.#host.settings();
+    const { enabled, mode } = this.#host.settings();
     if (!enabled) return this.#goNative(id, "off", "");
     if (mode === "direct") return this.#goNative(id, "direct-mode", "");
     if (!this.#mayAsk()) return this.#goNative(id, "busy", `more than ${ASKS_PER_SEC_MAX} requests in a second`);
-    if (this.#requests.size >= REQUESTS_PER_PORT_MAX || this.#host.activeCount() >= REQUESTS_MAX) {
-      return this.#goNative(id, "busy", `${this.#requests.size} requests at once`);
+    const atOnce = this.#requests.size + this.#waiting.size;
+    if (atOnce >= REQUESTS_PER_PORT_MAX || this.#host.activeCount() >= REQUESTS_MAX) {
+      return this.#goNative(id, "busy", `${atOnce} requests at once`);
     }
-    if (this.#host.detours.isSmall(target, this.#pageOrigin, this.#host.nowMs()))
-      return this.#goNative(id, "small", "too small to gain");
-    if (this.#host.detours.isDirect(target.host, this.#pageOrigin, this.#host.nowMs()))
-      return this.#post({ type: "native", id });
+    const { detours, pace, trust } = this.#host;
+    const nowMs = this.#host.nowMs();
+    if (detours.isSmall(target, this.#pageOrigin, nowMs)) return this.#goNative(id, "small", "too small to gain");
+    if (detours.isDirect(target.host, this.#pageOrigin, nowMs))
+      return this.#post({ type: "native", id, compare: false });
+    if (pace.isSlow(this.#placeOf(target))) return this.#goDirectAsSlow(id, target);
+    const decision = trust.decide(this.#askingOf(target, message), this.#host.proxyIds(), nowMs);
+    if (decision === "carry") return this.#start(message, target);
+    if (decision === "compare") return this.#post({ type: "native", id, compare: true });
+    void this.#waitFor(decision, message, target);
+  }
+
+  #askingOf(url: URL, { range }: Pick<Get, "range">): Asking {
+    return { pageOrigin: this.#pageOrigin, url, range };
+  }
+
+  #placeOf({ host }: URL): string {
+    return `${this.#pageOrigin} ${host}`;
+  }
+
+  #goDirectAsSlow(id: number, { host }: URL): void {
+    this.#host.pace.forget(`${this.#pageOrigin} ${host}`);
+    this.#host.detours.noteDirectHost(host, this.#pageOrigin, "slow", host, this.#host.nowMs());
+    this.#post({ type: "native", id, compare: false });
+  }
+
+  /** Waits a moment for the verdict on this kind. Without one the page asks the site. */
+  async #waitFor(ended: Promise<void>, message: Get, target: URL): Promise<void> {
+    this.#waiting.add(message.id);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, VERDICT_MS)));
+    await Promise.race([ended, late]);
+    clearTimeout(timer);
+    if (!this.#waiting.delete(message.id)) return;
+    const { trust, detours } = this.#host;
+    const nowMs = this.#host.nowMs();
+    const isCarried =
+      !detours.isDirect(target.host, this.#pageOrigin, nowMs) &&
+      trust.decide(this.#askingOf(target, message), this.#host.proxyIds(), nowMs) === "carry";
+    if (isCarried) this.#start(message, target);
+    else this.#post({ type: "native", id: message.id, compare: false });
+  }
+
+  #start(message: Get, target: URL): void {
+    const { id, range, cache, patienceMs, player } = message;
+    const { mode, connections } = this.#host.settings();
     let download: CarriedDownload;
     try {
       download = this.#host.get(carriedAddress(target), {
@@ -144,9 +189,21 @@ export class PagePort {
     } catch (error) {
       return this.#goNative(id, kindOf(error), textOf(error));
     }
-    this.#requests.set(id, { download, creditBytes: CREDIT_BYTES, wake: null, sentBytes: 0, over: false });
+    const startedMs = this.#host.nowMs();
+    const request: CarriedRequest = {
+      download,
+      target,
+      startedMs,
+      isHeadSent: false,
+      creditBytes: CREDIT_BYTES,
+      wake: null,
+      sentBytes: 0,
+      over: false,
+    };
+    this.#requests.set(id, request);
+    this.#post({ type: "wait", id, hedgeMs: this.#host.pace.hedgeMs(this.#placeOf(target)) });
     this.#host.changed();
-    void this.#carry(id, target, targets);
+    void this.#carry(id, request, this.#askingOf(target, message), message.targets);
   }
 
   /** Counts a message that causes work. False if there were too many within a second. */
@@ -163,67 +220,48 @@ export class PagePort {
   }
 
   /** The page's claim counts only for pages of its own origin. */
-  #noteWrong(url: string): void {
+  #noteLimited(url: string): void {
     const target = mediaUrl(url);
-    if (
-      target === null ||
-      !this.#mayAsk() ||
-      !this.#host.detours.noteWrong(target.host, this.#pageOrigin, this.#host.nowMs())
-    )
-      return;
-    this.#host.reportWrong(target.href);
+    if (target === null || !this.#mayAsk()) return;
+    this.#host.detours.noteDirectHost(target.host, this.#pageOrigin, "limited", target.host, this.#host.nowMs());
   }
 
-  async #carry(id: number, target: URL, targets: readonly string[]): Promise<void> {
-    const request = this.#requests.get(id);
-    if (request === undefined) return;
-    let headSent = false;
+  async #carry(id: number, request: CarriedRequest, asking: Asking, targets: readonly string[]): Promise<void> {
+    const { target } = request;
     try {
       const head = await request.download.head;
-      const route = routeOf(head, target);
-      if (route === undefined || !isWithin(route, [target.origin, ...targets]))
-        return this.#giveUp(id, request, "rule", "a redirect that the page's browser has not followed");
-      const problem = this.#problemWith(head, target, route);
-      if (problem !== null) {
-        this.#host.detours.noteFailure(target.host, this.#pageOrigin, this.#host.nowMs(), REFUSED_MS);
-        return this.#giveUp(id, request, problem.kind, problem.detail);
-      }
       if (request.over) return;
+      this.#noteHeadTime(request);
+      const route = routeOf(head, target);
+      if (route === undefined || !isWithin(route, [target.origin, ...targets])) {
+        this.#host.detours.noteFallback("rule", "a redirect that the page's browser has not followed");
+        return this.#giveUp(id, request, true);
+      }
+      const refusal = refusalOf(head, route, target, this.#pageOrigin);
+      if (refusal !== null) return this.#refuse(id, request, refusal);
+      if (!this.#host.trust.isKnown(asking, formOf(route.answered, head.headers)))
+        return this.#giveUp(id, request, true);
       // The head goes at once, because a player measures the rate of an answer from its head on.
       this.#postHead(id, head, route);
-      headSent = true;
+      request.isHeadSent = true;
       const reader = request.download.body.getReader();
       for (let piece = await reader.read(); piece.value !== undefined && !request.over; piece = await reader.read()) {
         await this.#sendBytes(id, request, piece.value);
       }
       if (!request.over) this.#complete(id, request, target);
     } catch (error) {
-      if (!request.over) this.#fail(id, request, target, headSent, error);
+      if (!request.over) this.#fail(id, request, error);
     }
   }
 
-  /**
-   * Why the page must not get this answer to `target`, which came by `route`; null if the page may get it. At its own
-   * origin a page may have cookies and a service worker, so an error or an HTML page may be meant for strangers only.
-   * A cookie that its own origin sets is the browser's to keep.
-   */
-  #problemWith(
-    { status, headers }: ResponseHead,
-    target: URL,
-    { hops, answered }: Route,
-  ): { kind: string; detail: string } | null {
-    const { host } = answered;
-    const isOwn = target.origin === this.#pageOrigin;
-    const cookies = [...hops, { origin: answered.origin, setsCookie: headers["set-cookie"] !== undefined }];
-    if (cookies.some(({ origin, setsCookie }) => setsCookie && origin === this.#pageOrigin))
-      return { kind: "status", detail: `${target.host} sets cookies` };
-    if (passedStatusText(status) === undefined || (isOwn && status >= 400))
-      return { kind: "status", detail: `${host} answered ${status} through the proxies` };
-    if (isOwn && /^\s*text\/html\b/i.test(headers["content-type"] ?? ""))
-      return { kind: "status", detail: `${target.host} sent the proxies to another page` };
-    if (exposeTo(this.#pageOrigin, answered, headers, hops) === undefined)
-      return { kind: "cors", detail: `${host} does not share with ${this.#pageOrigin}` };
-    return null;
+  #noteHeadTime({ target, startedMs }: CarriedRequest): void {
+    this.#host.pace.note(this.#placeOf(target), this.#host.nowMs() - startedMs);
+  }
+
+  /** The site may treat the page otherwise than the proxies, so the page asks it, from now on for long. */
+  #refuse(id: number, request: CarriedRequest, { kind, what }: { kind: "status" | "cors"; what: string }): void {
+    this.#host.detours.noteDirectHost(request.target.host, this.#pageOrigin, kind, what, this.#host.nowMs());
+    this.#giveUp(id, request, true);
   }
 
   #postHead(id: number, head: ResponseHead, { answered, hops }: Route): void {
@@ -232,7 +270,7 @@ export class PagePort {
     const exposure = exposeTo(this.#pageOrigin, answered, withLength, hops);
     if (exposure === undefined) throw new Error("the answer was exposed and is not any more");
     const { status, totalBytes } = head;
-    const statusText = passedStatusText(status) ?? "";
+    const statusText = status === 206 ? "Partial Content" : "OK";
     const { headers, type: responseType } = exposure;
     this.#post({
       type: "head",
@@ -276,31 +314,42 @@ export class PagePort {
     this.#post({ type: "end", id });
   }
 
-  #fail(id: number, request: CarriedRequest, target: URL, headSent: boolean, error: unknown): void {
-    this.#host.detours.noteFailure(target.host, this.#pageOrigin, this.#host.nowMs());
-    if (!headSent) return this.#giveUp(id, request, kindOf(error), textOf(error));
+  #fail(id: number, request: CarriedRequest, error: unknown): void {
+    const { host } = request.target;
+    if (kindOf(error) === "stalled" && !request.isHeadSent) this.#noteHeadTime(request);
+    this.#host.noteProxyFailure(host, this.#pageOrigin, kindOf(error), textOf(error));
+    if (!request.isHeadSent) return this.#giveUp(id, request, false);
     this.#end(id, request);
-    this.#host.detours.noteFallback(kindOf(error), textOf(error));
     this.#post({ type: "failed", id });
   }
 
-  #giveUp(id: number, request: CarriedRequest, kind: string, detail: string): void {
+  #giveUp(id: number, request: CarriedRequest, isCompared: boolean): void {
     this.#end(id, request);
     request.download.body.cancel().catch(() => undefined);
     request.download.abort("the page asks for itself");
-    this.#goNative(id, kind, detail);
+    this.#post({ type: "native", id, compare: isCompared });
   }
 
   #goNative(id: number, kind: string, detail: string): void {
     this.#host.detours.noteFallback(kind, detail);
-    this.#post({ type: "native", id });
+    this.#post({ type: "native", id, compare: false });
   }
 
-  #abort(id: number): void {
+  /** With `isLate` the site answered before the proxies. */
+  #abort(id: number, isLate: boolean): void {
+    this.#waiting.delete(id);
     const request = this.#requests.get(id);
     if (request === undefined) return;
     this.#end(id, request);
-    request.download.abort("the page gave it up");
+    if (isLate) this.#noteLate(request);
+    request.download.abort(isLate ? "the site answered first" : "the page gave it up");
+  }
+
+  #noteLate(request: CarriedRequest): void {
+    if (!request.isHeadSent) this.#noteHeadTime(request);
+    const { host } = request.target;
+    const ms = Math.round(this.#host.nowMs() - request.startedMs);
+    this.#host.noteProxyFailure(host, this.#pageOrigin, "late", `${host} itself answered first, after ${ms} ms`);
   }
 
   #end(id: number, request: CarriedRequest): void {
@@ -315,37 +364,7 @@ export class PagePort {
   }
 }
 
-/** How an answer came: the redirects, and the address that answered in the end. */
-interface Route {
-  hops: readonly Hop[];
-  answered: URL;
-}
-
-/** undefined if the proxy does not tell the whole route, for example because an address is too long. */
-function routeOf({ headers }: ResponseHead, target: URL): Route | undefined {
-  const { location } = headers;
-  const hops = parseHops(headers[HOPS_HEADER]);
-  if (hops?.length === 0 && location === undefined) return { hops, answered: target };
-  if (hops?.[0]?.origin !== target.origin || location === undefined || !URL.canParse(location)) return undefined;
-  const answered = new URL(location);
-  answered.hash = "";
-  return { hops, answered };
-}
-
-function isWithin({ hops, answered }: Route, origins: readonly string[]): boolean {
-  return [...hops, answered].every(({ origin }) => origins.includes(origin));
-}
-
 function wake(request: CarriedRequest): void {
   request.wake?.();
   request.wake = null;
-}
-
-function kindOf(error: unknown): string {
-  const { kind } = (error ?? {}) as { kind?: unknown };
-  return typeof kind === "string" ? kind : "failed";
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

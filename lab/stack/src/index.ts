@@ -11,14 +11,5 @@ export { LONG_LEVELS, LongVideo } from "./sample/long";
 export { mediaDir } from "./sample/origin";
 export { startService } from "./services";
 export type { Service } from "./services";
-export {
-  carriedSegments,
-  COMPARED_MAX,
-  carryFaults,
-  formatTable,
-  isCheck,
-  mediaFetchedByBrowser,
-  segmentMismatch,
-  totalsOf,
-} from "./verify";
+export { carriedSegments, carryFaults, formatTable, mediaFetchedByBrowser, segmentMismatch, totalsOf } from "./verify";
 export type { PlayedSegment } from "./verify";

@@ -120,7 +120,7 @@ export function judge(
       faults: present(page.segments.map((segment) => segmentMismatch(segment))),
     },
     {
-      name: `after the first ones, every segment came through the proxies in mode ${MODE} (Origo, origin's log)`,
+      name: `after the compared ones, every segment came through the proxies in mode ${MODE} (Origo, origin's log)`,
       faults: carryFaults(page.segments, records, log, MODE),
     },
   ];

@@ -5,17 +5,15 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { parseRange } from "@tributary/contract";
 import type { DownloadRecord } from "@tributary/contract/schema";
 import type { SamplePageState } from "./browser";
 import type { AccessLogEntry } from "./sample/access-log";
 import { mediaDir } from "./sample/origin";
 
-const CHECK_BYTES = 8 * 1024;
-
 /**
- * How many media files of a stream the browser may fetch itself before the proxies carry the others: the first of each
- * folder (extension/src/page/permits.ts), and what is asked for before the port works.
+ * How many media files of a stream the browser may fetch itself while the extension compares the proxies' answers with
+ * the site's: the first of each folder and kind (extension/src/page/permits.ts, extension/src/transport/trust.ts), and
+ * what is asked for before the port works or the verdict is there.
  */
 export const COMPARED_MAX = 8;
 
@@ -33,20 +31,9 @@ export function segmentMismatch(segment: PlayedSegment, folder = mediaDir): stri
   return sha256 === segment.sha256 ? undefined : `${pathname}: SHA-256 ${segment.sha256}, the file has ${sha256}`;
 }
 
-/**
- * The sample by which the extension checks what proxies brought (extension/src/carry/checks.ts). No player here asks
- * for as few bytes.
- */
-export function isCheck({ range }: AccessLogEntry): boolean {
-  const asked = parseRange(range);
-  return asked !== undefined && "start" in asked && asked.end !== undefined && asked.end - asked.start < CHECK_BYTES;
-}
-
 /** Requests for media files (not manifests or playlists) that a browser made itself. */
 export function mediaFetchedByBrowser(log: readonly AccessLogEntry[]): AccessLogEntry[] {
-  return log.filter(
-    (entry) => /^\/media\/.*\.(m4s|mp4)(\?|$)/.test(entry.path) && /mozilla/i.test(entry.userAgent) && !isCheck(entry),
-  );
+  return log.filter((entry) => /^\/media\/.*\.(m4s|mp4)(\?|$)/.test(entry.path) && /mozilla/i.test(entry.userAgent));
 }
 
 /** The segments that the browser did not fetch itself. */
@@ -68,10 +55,11 @@ export function carryFaults(
   log: readonly AccessLogEntry[],
   mode: string,
 ): string[] {
-  const own = mediaFetchedByBrowser(log);
-  const tooMany = own.slice(COMPARED_MAX).map(({ path: asked }) => `fetched by the browser itself: ${asked}`);
-  const notCarried = carriedSegments(segments, log).map((segment) => notThroughProxies(segment, records, mode));
-  return [...tooMany, ...notCarried.filter((fault) => fault !== undefined)];
+  const carried = carriedSegments(segments, log);
+  const faultsOf = (some: readonly PlayedSegment[]): string[] =>
+    some.map((segment) => notThroughProxies(segment, records, mode)).filter((fault) => fault !== undefined);
+  const direct = segments.filter((segment) => !carried.includes(segment));
+  return [...faultsOf(carried), ...faultsOf(direct).slice(COMPARED_MAX)];
 }
 
 export interface ProxyTotals {

@@ -1,0 +1,65 @@
+/** Site XHR: a request to the site by a native XMLHttpRequest. */
+import type { PageXhr, SiteRequest } from "../shared/carry";
+import type { SiteHead } from "../shared/messages";
+import type { Natives } from "../page/natives";
+
+const HEADERS_RECEIVED = 2;
+const DONE = 4;
+
+export class SiteXhr implements SiteRequest {
+  readonly native: XMLHttpRequest;
+  readonly head: Promise<SiteHead>;
+  hasFailed = false;
+  readonly #natives: Natives;
+
+  constructor(page: PageXhr, natives: Natives) {
+    const native = (this.native = page.nativeCopy());
+    this.#natives = natives;
+    this.head = headOfXhr(native, natives);
+    this.head.catch(() => (this.hasFailed = true));
+    page.sendNatively(native);
+  }
+
+  copy(): AsyncIterable<Uint8Array<ArrayBuffer>> {
+    return bodyOfXhr(this.native, this.#natives);
+  }
+
+  abort(): void {
+    this.#natives.callXhr("abort", this.native);
+  }
+}
+
+/** The head of the answer to `xhr`, which is not sent yet. */
+export function headOfXhr(xhr: XMLHttpRequest, natives: Natives): Promise<SiteHead> {
+  return new Promise((resolve, reject) => {
+    natives.listen(xhr, "readystatechange", () => {
+      if (natives.getXhr("readyState", xhr) !== HEADERS_RECEIVED) return;
+      const lines = (natives.callXhr("getAllResponseHeaders", xhr) as string).split("\r\n").filter(Boolean);
+      const headers = lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim()]);
+      resolve({
+        status: natives.getXhr("status", xhr) as number,
+        url: natives.getXhr("responseURL", xhr) as string,
+        headers: Object.fromEntries(headers) as Record<string, string>,
+      });
+    });
+    natives.listen(xhr, "loadend", () => reject(new TypeError("no answer")));
+  });
+}
+
+/**
+ * The body in one piece, after it has come. It is copied before the page hears of it, because players hand the buffer
+ * to a worker. Throws if the page asked for another form than bytes.
+ */
+export async function* bodyOfXhr(xhr: XMLHttpRequest, natives: Natives): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const body = await new Promise<unknown>((resolve) => {
+    const note = (): void => {
+      if (natives.getXhr("readyState", xhr) !== DONE) return;
+      const response = natives.getXhr("response", xhr);
+      resolve(response instanceof ArrayBuffer ? response.slice() : response);
+    };
+    natives.listen(xhr, "readystatechange", note, true);
+  });
+  const buffer = body instanceof Blob ? await body.arrayBuffer() : body;
+  if (!(buffer instanceof ArrayBuffer)) throw new TypeError("a body that is not bytes");
+  yield new Uint8Array(buffer);
+}

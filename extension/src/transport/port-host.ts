@@ -1,0 +1,41 @@
+/** Port host: what the pages' ports need from the transport, and how they tell an error. */
+import type { Download, GetOptions } from "@tributary/client";
+import type { Settings } from "../shared/settings";
+import type { Detours } from "./detours";
+import type { Pace } from "./pace";
+import type { Trust } from "./trust";
+
+export type CarriedDownload = Pick<Download, "head" | "body" | "abort">;
+
+/** What all page ports share. */
+export interface PagePortHost {
+  settings(): Settings;
+  /** Starts a download. Throws if the request cannot be a download. */
+  get(url: string, options: GetOptions): CarriedDownload;
+  detours: Detours;
+  trust: Trust;
+  pace: Pace;
+  /** The proxies that have been asked so far. */
+  proxyIds(): string[];
+  /** Requests being carried on all ports. */
+  activeCount(): number;
+  /** Tells Origo that the proxies' answer for `url` is not the site's, if the viewer allows records. */
+  reportWrong(url: string, what: string): void;
+  /** A download for a page of `pageOrigin` failed at the proxies. */
+  noteProxyFailure(host: string, pageOrigin: string, kind: string, detail: string): void;
+  changed(): void;
+  /** Opens sessions to the proxies before the first request. Resolves when they are open or have failed. */
+  warm(): Promise<void>;
+  /** The port was closed, by either side. */
+  closed(port: object): void;
+  nowMs(): number;
+}
+
+export function kindOf(error: unknown): string {
+  const { kind } = (error ?? {}) as { kind?: unknown };
+  return typeof kind === "string" ? kind : "failed";
+}
+
+export function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
