@@ -21,8 +21,6 @@ export const OPEN: ReadonlyMap<string, string> = new Map([
   ["limits/one-at-a-time-429-later", "a proxy's refusal becomes the page's answer"],
   ["limits/twelve-requests", "a proxy's refusal becomes the page's answer"],
   ["limits/twelve-requests-later", "a proxy's refusal becomes the page's answer"],
-  ["heads/reason-phrase", "a proxy passes the status on, without its phrase"],
-  ["heads/empty-reason-phrase", "a proxy passes the status on, without its phrase"],
   ["heads/compressed", "proxies ask for uncompressed answers, so the length is known"],
   ["caches/resource-timing", "a carried request has no entry"],
 ]);
