@@ -38,11 +38,11 @@ WORKDIR /app
 COPY --from=origo-deps /app/package.json ./
 COPY --from=origo-deps /app/node_modules node_modules
 COPY --from=origo-build /out ./
-COPY infra/docker/secret.js infra/docker/healthcheck.js infra/
+COPY infra/docker/healthcheck.js infra/
 RUN install -d -o node -g node -m 0700 /data /run/tributary
 USER node
 VOLUME /data
 EXPOSE 7600/tcp
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 CMD ["node", "infra/healthcheck.js"]
-ENTRYPOINT ["node", "--require", "./infra/secret.js", "origo/dist/main.js"]
+ENTRYPOINT ["node", "origo/dist/main.js"]

@@ -53,16 +53,18 @@ FROM build AS proxy-deps
 RUN npm ci --omit=dev -w @tributary/proxy
 
 FROM node:20-bookworm-slim
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=7610 UDP_PORT=7610 WEBTRANSPORT_PORT=7620
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=7610 UDP_PORT=7610 WEBTRANSPORT_PORT=7620 DATA_DIR=/data
 WORKDIR /app
 COPY --from=proxy-deps /app/package.json ./
 COPY --from=proxy-deps /app/node_modules node_modules
 COPY --from=proxy-build /out ./
 COPY --from=native-transport-build /app/native-transport/build native-transport/build
-COPY infra/docker/secret.js infra/docker/healthcheck.js infra/
-RUN install -d -o node -g node -m 0700 /run/tributary
+COPY infra/docker/healthcheck.js infra/
+RUN install -d -o node -g node -m 0700 /data /run/tributary
 USER node
+# The key of each container. Compose keeps it when it replaces the container.
+VOLUME /data
 EXPOSE 7610/tcp 7610/udp 7620/udp
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 CMD ["node", "infra/healthcheck.js"]
-ENTRYPOINT ["node", "--require", "./infra/secret.js", "proxy/dist/main.js"]
+ENTRYPOINT ["node", "proxy/dist/main.js"]

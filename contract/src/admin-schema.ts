@@ -63,6 +63,25 @@ export const FleetAction = z.discriminatedUnion("action", [
 ]);
 export type FleetAction = z.infer<typeof FleetAction>;
 
+/** A proxy that was let in. `author` made its code. `connectedAtMs` is the last time that it connected. */
+export const EnrolledProxy = z
+  .object({
+    id,
+    name,
+    enrolledAtMs: epochMs,
+    author: z.string(),
+    connectedAtMs: epochMs,
+    revokedAtMs: epochMs.nullable(),
+  })
+  .strict();
+export type EnrolledProxy = z.infer<typeof EnrolledProxy>;
+/** Answer of GET /v1/enrolment and of DELETE /v1/enrolment/ID. */
+export const EnrolmentResponse = z.object({ proxies: z.array(EnrolledProxy) }).strict();
+export type EnrolmentResponse = z.infer<typeof EnrolmentResponse>;
+/** Answer of POST /v1/enrolment. */
+export const EnrolmentCode = z.object({ code: z.string(), expiresAtMs: epochMs }).strict();
+export type EnrolmentCode = z.infer<typeof EnrolmentCode>;
+
 /** One row of the table of settings (settings.ts). Integers have min, max and unit; choices have options. */
 export const Setting = z
   .object({

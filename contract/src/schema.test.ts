@@ -57,7 +57,6 @@ describe("ProxyHello", () => {
     ["udpPort", 0, 1.5],
     ["startedAtMs", 8.64e15, 8.65e15],
     ["rateBytesPerSec", 0.5, -0.5],
-    ["instance", text(L.nameChars), text(L.nameChars + 1)],
   ]);
 });
 

@@ -84,8 +84,6 @@ export const ProxyHello = z
     udp: UdpAddress.optional(),
     rateBytesPerSec: finite,
     startedAtMs: epochMs,
-    /** Tells this proxy from others with its name. It survives restarts, and the address may not. */
-    instance: label(SCHEMA_LIMITS.nameChars).optional(),
     /** Degrees. */
     place: Place.optional(),
     /** Who runs the proxy. */
@@ -95,6 +93,18 @@ export const ProxyHello = z
   })
   .strict();
 export type ProxyHello = z.infer<typeof ProxyHello>;
+
+/**
+ * Second part of a proxy's hello: who it is. `publicKey` is its Ed25519 key and `signature` covers `proofText` of the
+ * challenge that Origo sent on this connection, both in base64url. A new key needs a one-time code.
+ */
+export const ProxyProof = z
+  .object({ publicKey: z.string().length(43), signature: z.string().length(86), code: z.string().max(256).optional() })
+  .strict();
+export type ProxyProof = z.infer<typeof ProxyProof>;
+
+/** What a proxy signs. The prefix keeps the signature from meaning anything elsewhere. */
+export const proofText = (challenge: string): Uint8Array => new TextEncoder().encode(`tributary-proxy:${challenge}`);
 
 /**
  * A proxy's report, sent every `proxy.heartbeatMs`. The numbers count up from its start, except sessions,
@@ -390,16 +400,20 @@ export const API_ERROR_KINDS = [
   "bodyTooLarge",
   "busy",
   "closing",
+  "codeExpired",
+  "codeMissing",
+  "codeUsed",
   "csrfTokenWrong",
   "diskFull",
   "experimentsOverlap",
   "helloMissing",
+  "keyRevoked",
   "lastAdmin",
   "loginRequired",
   "methodNotAllowed",
   "nameTaken",
   "notFound",
-  "secretMissing",
+  "proofWrong",
   "setupRefused",
   "storageFull",
   "tooFast",
@@ -413,8 +427,8 @@ export const API_ERROR_KINDS = [
   "unknownSetting",
   "unsupportedMediaType",
   "versionConflict",
+  "wrongCode",
   "wrongLogin",
-  "wrongSecret",
   "wrongState",
 ] as const;
 export type ApiErrorKind = (typeof API_ERROR_KINDS)[number];

@@ -11,6 +11,7 @@ import { io, type Socket } from "socket.io-client";
 import { ClientConfig, ConfigResponse, Experiment, LoginResponse } from "@tributary/contract/admin-schema";
 import { FleetResponse, ProxiesResponse, type ProxyControl } from "@tributary/contract/schema";
 import { startOrigo, type Origo } from "./server";
+import { joinProxy } from "../test/proxy";
 import { helloOf, recordOf } from "../../contract/test/samples";
 
 jest.setTimeout(60_000);
@@ -33,7 +34,7 @@ afterEach(async () => {
 });
 
 const start = (login: "required" | "off" = "required"): Promise<Origo> =>
-  startOrigo({ host: "127.0.0.1", port: 0, secret: "secret", dataDir: folder, dashboardDir: folder, login });
+  startOrigo({ host: "127.0.0.1", port: 0, dataDir: folder, dashboardDir: folder, login });
 
 /** Keeps cookies and the CSRF token as a browser does. */
 class Visitor {
@@ -102,14 +103,14 @@ async function proxy(
   name: string,
   more: object = {},
 ): Promise<{ socket: Socket; id: string; controls: ProxyControl[] }> {
-  const socket = await connect("/proxies", { auth: { secret: "secret" } });
   const controls: ProxyControl[] = [];
-  socket.on("control", (control: ProxyControl) => controls.push(control));
-  const { id } = (await socket.emitWithAck(
-    "hello",
-    helloOf({ name, url: `http://127.0.0.1:7611/${name}`, ...more }),
-  )) as { id: string };
-  return { socket, id, controls };
+  const hello = helloOf({ name, url: `http://127.0.0.1:7611/${name}`, ...more });
+  const note = (event: string, message: unknown): void => {
+    if (event === "control") controls.push(message as ProxyControl);
+  };
+  const joined = await joinProxy(origo.url, folder, hello, note);
+  sockets.push(joined.socket);
+  return { ...joined, controls };
 }
 
 async function until(check: () => boolean | Promise<boolean>): Promise<void> {

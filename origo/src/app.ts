@@ -7,6 +7,7 @@ import { endpoint, failure, mount, PAGE_ORIGINS, refuse, securityHeaders, type E
 import { openApiOf } from "./openapi";
 import { adminEndpoints, type AdminOptions } from "./routes-admin";
 import { configEndpoints, type ConfigOptions } from "./routes-config";
+import { enrolmentEndpoints, type EnrolmentRouteOptions } from "./routes-enrolment";
 import { fleetEndpoints, type FleetOptions } from "./routes-fleet";
 import { intakeEndpoints, type IntakeOptions } from "./routes-intake";
 import { operationsEndpoints, type OperationsOptions } from "./routes-operations";
@@ -16,7 +17,8 @@ import type { Log } from "./telemetry";
 
 export const ORIGO_VERSION = "0.1.0";
 
-export interface AppOptions extends AdminOptions, ConfigOptions, FleetOptions, IntakeOptions, OperationsOptions {
+export interface AppOptions
+  extends AdminOptions, ConfigOptions, EnrolmentRouteOptions, FleetOptions, IntakeOptions, OperationsOptions {
   store: Store;
   log: Log;
   /** The number of load balancers in front of this process. Their X-Forwarded-For headers are believed. */
@@ -31,6 +33,7 @@ function endpointsOf(options: AppOptions): Endpoint[] {
   const endpoints = [
     ...operationsEndpoints(options),
     ...fleetEndpoints(options),
+    ...enrolmentEndpoints(options),
     ...intakeEndpoints(options),
     ...queryEndpoints(options),
     ...configEndpoints(options),

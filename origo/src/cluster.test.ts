@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { io, type Socket } from "socket.io-client";
 import { startOrigo, type Origo } from "./server";
 import type { FleetProxy, FleetResponse, ProxiesResponse, ProxyControl } from "@tributary/contract/schema";
+import { joinProxy } from "../test/proxy";
 import { startPostgres, type TestPostgres } from "../test/postgres";
 import { startRedis, type TestRedis } from "../test/redis";
 import { startRelay } from "../test/relay";
@@ -43,7 +44,6 @@ beforeEach(async () => {
     startOrigo({
       host: "127.0.0.1",
       port: 0,
-      secret: "s",
       dataDir: folder,
       databaseUrl,
       redisUrl: redis.url,
@@ -85,21 +85,12 @@ async function until<T>(what: string, read: () => Promise<T | undefined | false>
 
 /** A proxy that consists only of its link to Origo. */
 async function register(url: string, name: string): Promise<{ id: string; socket: Socket; controls: ProxyControl[] }> {
-  const socket = io(`${url}/proxies`, {
-    auth: { secret: "s" },
-    transports: ["websocket"],
-    forceNew: true,
-    reconnection: false,
+  const controls: ProxyControl[] = [];
+  const hello = helloOf({ name, url: `http://127.0.0.1/${name}` });
+  const { id, socket } = await joinProxy(url, folder, hello, (event, message) => {
+    if (event === "control") controls.push(message as ProxyControl);
   });
   sockets.push(socket);
-  const controls: ProxyControl[] = [];
-  socket.on("control", (control: ProxyControl) => controls.push(control));
-  await new Promise((resolve, reject) =>
-    socket.once("connect", () => resolve(undefined)).once("connect_error", reject),
-  );
-  const { id } = (await socket.emitWithAck("hello", helloOf({ name, url: `http://127.0.0.1/${name}` }))) as {
-    id: string;
-  };
   const beats = setInterval(() => socket.emit("status", statusOf()), 500);
   socket.on("disconnect", () => clearInterval(beats));
   return { id, socket, controls };
@@ -177,7 +168,6 @@ test("cluster: a silent Redis does not stop an Origo from closing, and Origo rec
   const third = await startOrigo({
     host: "127.0.0.1",
     port: 0,
-    secret: "s",
     dataDir: own,
     databaseUrl,
     redisUrl: relay.through(redis.url),
@@ -203,15 +193,7 @@ test("cluster: a silent Redis does not stop an Origo from closing, and Origo rec
 
 test("cluster: the link for the first admin is the same at all Origos and works once", async () => {
   const start = (): Promise<Origo> =>
-    startOrigo({
-      host: "127.0.0.1",
-      port: 0,
-      secret: "s",
-      dataDir: folder,
-      databaseUrl,
-      dashboardDir: folder,
-      login: "required",
-    });
+    startOrigo({ host: "127.0.0.1", port: 0, dataDir: folder, databaseUrl, dashboardDir: folder, login: "required" });
   const two = [await start(), await start()] as const;
   const setUp = async ({ url }: Origo, name: string): Promise<number> => {
     const body = JSON.stringify({

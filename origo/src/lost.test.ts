@@ -28,7 +28,7 @@ afterEach(async () => {
 });
 
 const start = (dataDir: string, databaseUrl?: string): Promise<Origo> =>
-  startOrigo({ host: "127.0.0.1", port: 0, secret: "s", dataDir, databaseUrl, dashboardDir: folder, login: "off" });
+  startOrigo({ host: "127.0.0.1", port: 0, dataDir, databaseUrl, dashboardDir: folder, login: "off" });
 
 const post = (records: readonly unknown[]): Promise<Response> =>
   fetch(`${origo.url}/v1/records`, {

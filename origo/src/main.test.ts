@@ -35,7 +35,7 @@ function run(environment: Record<string, string>): ChildProcess {
 afterAll(stopDatabases);
 
 async function ready(more: Record<string, string> = {}): Promise<{ child: ChildProcess; url: string }> {
-  const child = run({ PORT: "0", ORIGO_SECRET: "secret", DATA_DIR: folder, LOGIN: "off", ...more });
+  const child = run({ PORT: "0", DATA_DIR: folder, LOGIN: "off", ...more });
   if (child.stdout === null) throw new Error("no stdout");
   const [line] = (await once(createInterface(child.stdout), "line")) as [string];
   const message = JSON.parse(line) as { ready: boolean; url: string };
@@ -105,15 +105,13 @@ describe("the Origo process", () => {
   });
 
   test.each([
-    ["no secret", { DATA_DIR: "x" }, "ORIGO_SECRET is missing"],
-    ["an empty secret", { DATA_DIR: "x", ORIGO_SECRET: "" }, "ORIGO_SECRET must not be empty"],
-    ["no folder", { ORIGO_SECRET: "secret" }, "DATA_DIR is missing"],
+    ["no folder", {}, "DATA_DIR is missing"],
     [
       "no login on a public address",
-      { DATA_DIR: "x", ORIGO_SECRET: "secret", LOGIN: "off", HOST: "0.0.0.0" },
+      { DATA_DIR: "x", LOGIN: "off", HOST: "0.0.0.0" },
       "LOGIN may be off only when HOST is a loopback",
     ],
-    ["a port out of range", { DATA_DIR: "x", ORIGO_SECRET: "secret", PORT: "65536" }, "PORT must be a port"],
+    ["a port out of range", { DATA_DIR: "x", PORT: "65536" }, "PORT must be a port"],
   ])("says what is wrong and ends with 2: %s", async (_name, environment, text) => {
     expect(await failed(environment as Record<string, string>)).toEqual({
       code: 2,
@@ -145,13 +143,13 @@ describe("the Origo process", () => {
 
   test("a folder that others share is refused", async () => {
     await chmod(folder, 0o1777);
-    const { code, text } = await failed({ ORIGO_SECRET: "secret", DATA_DIR: folder });
+    const { code, text } = await failed({ DATA_DIR: folder });
     expect([code, text]).toEqual([1, expect.stringContaining("DATA_DIR")]);
   });
 
   test("a folder that another Origo uses is a clear error", async () => {
     await ready();
-    const { code, text } = await failed({ ORIGO_SECRET: "secret", DATA_DIR: folder });
+    const { code, text } = await failed({ DATA_DIR: folder });
     expect([code, text]).toEqual([1, expect.stringContaining("lock")]);
   });
 });

@@ -18,11 +18,8 @@ const Environment = z
       .refine((value) => /^\d{1,5}$/.test(value) && Number(value) <= 65_535, "must be a port, 0 to 65535")
       .transform(Number),
     HOST: z.string().min(1).default("127.0.0.1"),
-    ORIGO_SECRET: z
-      .string({ required_error: "is missing: set it to a secret, and start the proxies with the same one" })
-      .min(1, "must not be empty")
-      .max(1024),
     DATA_DIR: z.string({ required_error: "is missing: set it to the folder for Origo's data" }).min(1),
+    ENROLMENT_CODE_FILE: z.string().min(1).optional(),
     DATABASE_URL: z.string().min(1).optional(),
     REDIS_URL: z
       .string()
@@ -60,9 +57,7 @@ async function main(): Promise<void> {
   // The data folder holds keys, password hashes and records: nobody else on this machine may read what Origo writes.
   process.umask(0o077);
   // Docker Compose passes variables that are not set as empty ones.
-  const set = Object.fromEntries(
-    Object.entries(process.env).filter(([name, value]) => value !== "" || name === "ORIGO_SECRET"),
-  );
+  const set = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ""));
   const environment = Environment.safeParse(set);
   if (!environment.success) {
     for (const issue of environment.error.issues) console.error(`origo: ${issue.path.join(".")} ${issue.message}`);
@@ -73,8 +68,8 @@ async function main(): Promise<void> {
   const origo = await startOrigo({
     port: env.PORT,
     host: env.HOST,
-    secret: env.ORIGO_SECRET,
     dataDir: env.DATA_DIR,
+    codeFile: env.ENROLMENT_CODE_FILE,
     databaseUrl: env.DATABASE_URL,
     redisUrl: env.REDIS_URL,
     retentionDays: env.RETENTION_DAYS,

@@ -22,7 +22,6 @@ beforeAll(async () => {
   origo = await startOrigo({
     host: "127.0.0.1",
     port: 0,
-    secret: "secret",
     dataDir: folder,
     dashboardDir: folder,
     login: "required",

@@ -1,15 +1,17 @@
 /**
- * Proxy link: the socket.io namespace "/proxies". Proxies register here and send heartbeats. A proxy must send the
- * secret in its handshake. Unknown namespaces are refused. The registry decides what a heartbeat means.
+ * Proxy link: the socket.io namespace "/proxies". Proxies register here and send heartbeats. A proxy proves
+ * its key with its hello (enrolment.ts). Unknown namespaces are refused. The registry decides what a heartbeat means.
  */
 import type { Server as HttpServer } from "node:http";
 import { Server, type Socket } from "socket.io";
-import { same } from "./compare";
+import { randomBytes } from "node:crypto";
 import type { Configuration } from "./configuration";
+import type { Enrolment } from "./enrolment";
 import type { Registry } from "./registry";
 import {
   faultOf,
   ProxyHello,
+  ProxyProof,
   ProxyStatus,
   type ApiError,
   type ProxyAck,
@@ -19,12 +21,15 @@ import type { TokenSigner } from "./token";
 
 /** A larger message closes the connection. A hello or a status is far smaller. */
 const MESSAGE_BYTES_MAX = 16_384;
+/** A connection that is not a proxy's after this time is closed. */
+const HELLO_MS_MAX = 10_000;
 
 export interface ProxyLinkOptions {
   registry: Registry;
   configuration: Configuration;
   tokens: TokenSigner;
-  secret: string;
+  enrolment: Enrolment;
+  trustedHops: number;
   nowMs: () => number;
 }
 
@@ -33,6 +38,8 @@ export interface ProxyLink {
   readonly io: Server;
   /** Tells a proxy what was decided about it. */
   handleDecision(proxyId: string): void;
+  /** Disconnects the proxies that were revoked. */
+  handleRevoked(): void;
 }
 
 export function attachProxyLink(http: HttpServer, options: ProxyLinkOptions): ProxyLink {
@@ -47,7 +54,6 @@ export function attachProxyLink(http: HttpServer, options: ProxyLinkOptions): Pr
     next(refusal({ kind: "unknownNamespace", message: "this namespace does not exist: proxies connect to /proxies" })),
   );
   const proxies = io.of("/proxies");
-  proxies.use((socket, next) => next(admit(socket, options.secret)));
   proxies.on("connection", (socket) => serve(socket, options));
   const { registry, configuration } = options;
   const tell = (proxyId: string): void => {
@@ -55,7 +61,11 @@ export function attachProxyLink(http: HttpServer, options: ProxyLinkOptions): Pr
     socket?.emit("control", controlFor(proxyId, options));
   };
   configuration.on("change", () => registry.connectedIds().forEach(tell));
-  return { io, handleDecision: tell };
+  const handleRevoked = (): void => {
+    for (const id of options.enrolment.revokedIds)
+      proxies.sockets.get(registry.connectionOf(id) ?? "")?.disconnect(true);
+  };
+  return { io, handleDecision: tell, handleRevoked };
 }
 
 function controlFor(proxyId: string, { registry, configuration, tokens, nowMs }: ProxyLinkOptions): ProxyControl {
@@ -68,37 +78,33 @@ function controlFor(proxyId: string, { registry, configuration, tokens, nowMs }:
   };
 }
 
-function admit(socket: Socket, secret: string): Error | undefined {
-  const got: unknown = (socket.handshake.auth as Record<string, unknown>)["secret"];
-  if (typeof got !== "string" || got === "") {
-    return refusal({
-      kind: "secretMissing",
-      message: "the secret is missing: start the proxy with the ORIGO_SECRET of this Origo",
-    });
-  }
-  if (!same(got, secret)) {
-    return refusal({
-      kind: "wrongSecret",
-      message: "the secret is wrong: start the proxy with the ORIGO_SECRET of this Origo",
-    });
-  }
-  return undefined;
-}
-
 /** The proxy gets this as `connect_error`, with the error in `data`. */
 function refusal(error: ApiError): Error {
   return Object.assign(new Error(error.message), { data: error });
 }
 
+/** Sends the challenge. The proxy's hello brings the proof, also when it sends its hello again. */
 function serve(socket: Socket, options: ProxyLinkOptions): void {
-  const { registry, nowMs } = options;
-  socket.on("hello", (message: unknown, ack: unknown) => {
-    const hello = ProxyHello.safeParse(message);
-    const result: ProxyAck = hello.success
-      ? registry.handleHello(socket.id, hello.data, nowMs())
-      : { error: faultOf(hello.error) };
-    answer(ack, result);
-    if ("id" in result) socket.emit("control", controlFor(result.id, options));
+  const { registry, enrolment, nowMs } = options;
+  const challenge = randomBytes(24).toString("base64url");
+  const address = addressOf(socket, options.trustedHops);
+  const late = setTimeout(() => socket.disconnect(true), HELLO_MS_MAX);
+  const register = async (message: unknown, proof: unknown): Promise<ProxyAck> => {
+    const [hello, proven] = [ProxyHello.safeParse(message), ProxyProof.safeParse(proof)];
+    if (!hello.success) return { error: faultOf(hello.error) };
+    if (!proven.success) return { error: faultOf(proven.error) };
+    const admitted = await enrolment.admit(proven.data, { name: hello.data.name, challenge, address });
+    if ("error" in admitted) return admitted;
+    if (!socket.connected) return { error: { kind: "helloMissing", message: "the connection closed meanwhile" } };
+    clearTimeout(late);
+    return registry.handleHello(socket.id, { ...hello.data, id: admitted.id }, nowMs());
+  };
+  socket.on("hello", (message: unknown, proof: unknown, ack: unknown) => {
+    const answered = register(message, proof).catch((): ProxyAck => ({ error: UNAVAILABLE }));
+    void answered.then((result) => {
+      answer(ack, result);
+      if ("id" in result) socket.emit("control", controlFor(result.id, options));
+    });
   });
   socket.on("status", (message: unknown, ack: unknown) => {
     const status = ProxyStatus.safeParse(message);
@@ -107,7 +113,20 @@ function serve(socket: Socket, options: ProxyLinkOptions): void {
       status.success ? registry.handleStatus(socket.id, status.data, nowMs()) : { error: faultOf(status.error) },
     );
   });
-  socket.on("disconnect", () => registry.handleClosed(socket.id));
+  socket.on("disconnect", () => {
+    clearTimeout(late);
+    registry.handleClosed(socket.id);
+  });
+  socket.emit("challenge", challenge);
+}
+
+const UNAVAILABLE: ApiError = { kind: "unavailable", message: "Origo cannot look up the key now: try again" };
+
+/** The address that the balancers in front of Origo name, if there are any. */
+function addressOf({ handshake }: Socket, trustedHops: number): string {
+  const named = String(handshake.headers["x-forwarded-for"] ?? "").split(",");
+  const hops = [...named.map((hop) => hop.trim()).filter((hop) => hop !== ""), handshake.address];
+  return hops[Math.max(0, hops.length - 1 - trustedHops)] ?? handshake.address;
 }
 
 function answer(ack: unknown, result: ProxyAck): void {

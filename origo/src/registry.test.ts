@@ -1,9 +1,15 @@
 /** Tests which proxies are live, which ids they keep, and how they are chosen. */
-import { Registry, proxyIdOf } from "./registry";
+import { Registry, type EnrolledHello } from "./registry";
 import { ProxyHello } from "@tributary/contract/schema";
 import { helloOf, statusOf } from "../../contract/test/samples";
 
 const T0 = 1_790_000_000_000;
+
+/** A proxy whose id is made of its name. */
+const joined = (fields: Partial<ProxyHello> = {}): EnrolledHello => ({
+  ...helloOf(fields),
+  id: `id-${fields.name ?? "proxy-1"}`,
+});
 
 /** A seeded generator of u32. */
 function rngOf(seed: number): () => number {
@@ -17,7 +23,7 @@ function rngOf(seed: number): () => number {
 function fleetOf(count: number): Registry {
   const registry = new Registry();
   for (let index = 0; index < count; index++) {
-    registry.handleHello(`c${index}`, helloOf({ name: `proxy-${index}`, url: `http://127.0.0.1:${7611 + index}` }), T0);
+    registry.handleHello(`c${index}`, joined({ name: `proxy-${index}`, url: `http://127.0.0.1:${7611 + index}` }), T0);
   }
   return registry;
 }
@@ -44,7 +50,7 @@ describe("registry", () => {
     let stalledMs = 0;
     const registry = new Registry({ heartbeatMs: () => 2000, proxiesMax: () => 9, stalledMs: () => stalledMs });
     stalledMs = 500;
-    registry.handleHello("a", helloOf(), T0);
+    registry.handleHello("a", joined(), T0);
     stalledMs += 3000;
     expect([6999, 7000].map((ms) => registry.fleet(T0 + ms).length)).toEqual([1, 0]);
     registry.handleStatus("a", statusOf(), T0 + 6000);
@@ -60,51 +66,36 @@ describe("registry", () => {
   test("a shorter heartbeat does not lose proxies that still report by the old one", () => {
     const rules = { heartbeatMs: 2000 };
     const registry = new Registry({ heartbeatMs: () => rules.heartbeatMs, proxiesMax: () => 1, stalledMs: () => 0 });
-    registry.handleHello("a", helloOf(), T0);
+    registry.handleHello("a", joined(), T0);
     rules.heartbeatMs = 500;
     expect(registry.fleet(T0 + 3999)).toHaveLength(1);
     expect(registry.fleet(T0 + 4000)).toHaveLength(0);
-    expect(registry.connectedIds()).toEqual([proxyIdOf(helloOf())]);
+    expect(registry.connectedIds()).toEqual([joined().id]);
     registry.handleStatus("a", statusOf(), T0 + 4000);
     expect(registry.fleet(T0 + 4999)).toHaveLength(1);
     expect(registry.fleet(T0 + 5000)).toHaveLength(0);
   });
 
-  test("two proxies of the same name at different addresses get distinct ids", () => {
-    const registry = new Registry();
-    const first = registry.handleHello("a", helloOf(), T0);
-    const second = registry.handleHello("b", helloOf({ url: "http://127.0.0.1:7612" }), T0);
-    expect(first).not.toEqual(second);
-    expect(registry.fleet(T0)).toHaveLength(2);
-  });
-
   test("a reconnect with the same name and address keeps the id and replaces the older connection", () => {
     const registry = new Registry();
-    const first = registry.handleHello("old", helloOf(), T0);
-    expect(registry.handleHello("new", helloOf(), T0 + 1000)).toEqual(first);
+    const first = registry.handleHello("old", joined(), T0);
+    expect(registry.handleHello("new", joined(), T0 + 1000)).toEqual(first);
     registry.handleClosed("old");
     expect(registry.handleStatus("old", statusOf(), T0 + 1000)).toMatchObject({ error: { kind: "helloMissing" } });
     expect(registry.fleet(T0 + 1000)).toHaveLength(1);
   });
 
-  test("the id is the same after a restart of Origo", () => {
-    expect(proxyIdOf({ name: "proxy-1", url: "http://127.0.0.1:7611" })).toBe(proxyIdOf(helloOf()));
-    expect(proxyIdOf({ name: "a", url: "bc" })).not.toBe(proxyIdOf({ name: "ab", url: "c" }));
-  });
-
-  test("a proxy at a new address keeps its id if its instance is the same, and gets a new id if not", () => {
+  test("a proxy at a new address keeps what was decided about it", () => {
     const registry = new Registry();
-    const known = { name: "a", instance: "host:7610" };
-    const first = registry.handleHello("old", helloOf({ ...known, url: "http://127.0.0.1:7611" }), T0);
-    registry.decide(proxyIdOf(helloOf(known)), { state: "disabled", name: null });
-    expect(registry.handleHello("new", helloOf({ ...known, url: "http://127.0.0.1:7612" }), T0)).toEqual(first);
+    registry.handleHello("old", joined({ url: "http://127.0.0.1:7611" }), T0);
+    registry.decide(joined().id, { state: "disabled", name: null });
+    registry.handleHello("new", joined({ url: "http://127.0.0.1:7612" }), T0);
     expect(registry.fleet(T0).map(({ url, state }) => [url, state])).toEqual([["http://127.0.0.1:7612", "disabled"]]);
-    expect(registry.handleHello("other", helloOf({ ...known, instance: "host2:7610" }), T0)).not.toEqual(first);
   });
 
   test("a second hello on one connection replaces the first", () => {
     const registry = fleetOf(1);
-    registry.handleHello("c0", helloOf({ name: "renamed" }), T0);
+    registry.handleHello("c0", joined({ name: "renamed" }), T0);
     expect(registry.fleet(T0).map((proxy) => proxy.name)).toEqual(["renamed"]);
   });
 
@@ -115,11 +106,11 @@ describe("registry", () => {
   test("the limit of proxies holds: one more is refused, but a reconnect is not", () => {
     const registry = fleetOf(1024);
     expect(registry.fleet(T0)).toHaveLength(1024);
-    const refused = registry.handleHello("more", helloOf({ name: "one-more" }), T0);
+    const refused = registry.handleHello("more", joined({ name: "one-more" }), T0);
     expect(refused).toMatchObject({ error: { kind: "tooManyProxies", got: 1024 + 1, limit: 1024 } });
-    expect(
-      registry.handleHello("again", helloOf({ name: "proxy-0", url: "http://127.0.0.1:7611" }), T0),
-    ).toHaveProperty("id");
+    expect(registry.handleHello("again", joined({ name: "proxy-0", url: "http://127.0.0.1:7611" }), T0)).toHaveProperty(
+      "id",
+    );
   });
 
   test("rates are counter differences over the proxy's own clock, and unknown across a restart", () => {

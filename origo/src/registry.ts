@@ -1,10 +1,9 @@
 /**
  * Registry: which proxies are live, here and at other Origos, what was decided about each, and which ones a client
  * gets. Pure: time arrives as `nowMs`, randomness as `rng` (u32), sockets as an opaque connection id. A proxy is live
- * until it misses two heartbeats (by default 4 s after its last message) or its connection closes. Its id is a digest
- * of its name and instance, so it survives reconnects and restarts of Origo and of the proxy.
+ * until it misses two heartbeats (by default 4 s after its last message) or its connection closes. Its id belongs
+ * to its key (enrolment.ts), so it survives reconnects and restarts of Origo and of the proxy.
  */
-import { createHash } from "node:crypto";
 import { SETTINGS } from "@tributary/contract/settings";
 import { inOrder, type SelectionInput } from "./selection";
 import {
@@ -55,6 +54,9 @@ export interface Decision {
 const UNDECIDED: Decision = { state: "live", name: null };
 const AT_RANDOM: SelectionInput = { select: "random", nearKm: 0 };
 
+/** The hello of a proxy that is enrolled under `id`. */
+export type EnrolledHello = ProxyHello & { id: string };
+
 export class Registry {
   readonly #entries = new Map<string, Entry>();
   /** The id of the proxy that registered on a connection. */
@@ -69,9 +71,9 @@ export class Registry {
     this.#rules = rules;
   }
 
-  /** Registers a proxy. The same name and instance on a newer connection replaces the older connection. */
-  handleHello(connectionId: string, hello: ProxyHello, nowMs: number): { id: string } | { error: ApiError } {
-    const id = proxyIdOf(hello);
+  /** Registers a proxy. The same proxy on a newer connection replaces the older connection. */
+  handleHello(connectionId: string, hello: EnrolledHello, nowMs: number): { id: string } | { error: ApiError } {
+    const { id } = hello;
     const known = this.#entries.get(id);
     const limit = this.#rules.proxiesMax();
     if (known === undefined && this.#entries.size >= limit) {
@@ -90,7 +92,6 @@ export class Registry {
     const proxy: FleetProxy = {
       ...hello,
       name: name ?? hello.name,
-      id,
       connectedAtMs: nowMs,
       lastSeenMs: nowMs,
       status: null,
@@ -220,14 +221,6 @@ export class Registry {
 
 function listed({ id, name, url, webTransport, udp }: FleetProxy): ListedProxy {
   return { id, name, url, ...(webTransport ? { webTransport } : {}), ...(udp ? { udp } : {}) };
-}
-
-/** 16 hex digits, made of the name and the instance, or of the name and the address if the proxy names no instance. */
-export function proxyIdOf({ name, url, instance }: Pick<ProxyHello, "name" | "url" | "instance">): string {
-  return createHash("sha256")
-    .update(JSON.stringify([name, instance ?? url]))
-    .digest("hex")
-    .slice(0, 16);
 }
 
 /**

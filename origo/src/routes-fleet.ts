@@ -7,6 +7,7 @@ import { z } from "zod";
 import { FleetAction } from "@tributary/contract/admin-schema";
 
 import type { Configuration } from "./configuration";
+import type { Enrolment } from "./enrolment";
 import type { PlaceOf } from "./geo";
 import { endpoint, notFound, Refusal, whole, type Endpoint } from "./http";
 import { RateLimit } from "./rate-limit";
@@ -21,6 +22,7 @@ export interface FleetOptions {
   registry: Registry;
   configuration: Configuration;
   adminStore: AdminStore;
+  enrolment: Enrolment;
   tokens: TokenSigner;
   placeOf: PlaceOf;
   /** Milliseconds since the epoch. It must not jump. */
@@ -132,10 +134,12 @@ const otherEndpoints = (options: FleetOptions): Endpoint[] => [
     body: FleetAction,
     answer: FleetResponse,
     handle: async ({ params, body }) => {
-      const { registry, adminStore, nowMs, onDecision } = options;
+      const { registry, adminStore, enrolment, nowMs, onDecision } = options;
       const proxyId = params["id"] ?? "";
       if (!registry.fleet(nowMs()).some((proxy) => proxy.id === proxyId))
         throw notFound(`there is no live proxy ${proxyId}`);
+      if (body.action === "rename" && !(await enrolment.isFree(proxyId, body.name)))
+        throw new Refusal(409, { kind: "nameTaken", field: "name", message: `name: another proxy is ${body.name}` });
       const decision = decide(registry.decisionOn(proxyId), body);
       await adminStore.setProxyState(proxyId, decision.state, decision.name);
       registry.decide(proxyId, decision);

@@ -26,7 +26,6 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
     origo = await startOrigo({
       host: "127.0.0.1",
       port: 0,
-      secret: "secret",
       dataDir: place.environment.DATA_DIR,
       databaseUrl: place.environment.DATABASE_URL,
       dashboardDir: "/nonexistent",

@@ -12,6 +12,7 @@ import { Cluster } from "./cluster";
 import { Configuration } from "./configuration";
 import { attachDashboardLink } from "./dashboard-link";
 import { Decisions } from "./decisions";
+import { Enrolment } from "./enrolment";
 import { openGeo } from "./geo";
 import { limitTime, REQUEST_MS_MAX } from "./http";
 import { inTurn } from "./in-turn";
@@ -23,6 +24,7 @@ import { startRetention } from "./retention";
 import { watchStalls } from "./stalls";
 import { Store } from "./store/index";
 import { AdminStore } from "./store/admin-store";
+import { EnrolmentStore } from "./store/enrolment-store";
 import { makeLog, Telemetry, type Log } from "./telemetry";
 import { newTokenKey, TokenSigner } from "./token";
 
@@ -33,8 +35,9 @@ export interface OrigoOptions {
   host: string;
   /** 0 means any free port. */
   port: number;
-  secret: string;
   dataDir: string;
+  /** Where the code for the next new proxy is kept. Default: `enrolment-code` in `dataDir`. */
+  codeFile?: string | undefined;
   /** The address of a PostgreSQL database, instead of a file in `dataDir`. */
   databaseUrl?: string | undefined;
   /** The address of a Redis server, through which several Origos over one PostgreSQL share their proxies. */
@@ -104,9 +107,18 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
   });
   let proxies: ProxyLink | undefined;
   const decisions = new Decisions(adminStore, registry, (id) => proxies?.handleDecision(id));
+  const enrolment = new Enrolment({
+    store: new EnrolmentStore(store.database),
+    configuration,
+    nowMs,
+    codeFile: options.codeFile ?? join(options.dataDir, "enrolment-code"),
+    onProblem: (reason) => log.warn({ event: "codeFileFailed", reason }),
+  });
   const refresh = inTurn(async () => {
     await configuration.refresh();
     await decisions.refresh();
+    await enrolment.refresh();
+    proxies?.handleRevoked();
   });
   configuration.on("change", () => Object.assign(store.settings, configuration.origoSettings()));
   await refresh();
@@ -127,6 +139,11 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
     adminStore,
     store,
     intakeGate: new IntakeGate({ configuration, nowMs }),
+    enrolment,
+    onRevoked: () => {
+      proxies?.handleRevoked();
+      tellOthers();
+    },
     tokens,
     access,
     telemetry,
@@ -150,7 +167,8 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
     },
   });
   const http = await listen(app, options.port, options.host);
-  const link = (proxies = attachProxyLink(http, { registry, secret: options.secret, nowMs, configuration, tokens }));
+  const trustedHops = options.trustedHops ?? 0;
+  const link = (proxies = attachProxyLink(http, { registry, enrolment, trustedHops, nowMs, configuration, tokens }));
   // Each endpoint may have its own time limit, so the server has none. This listener runs before socket.io's, so the
   // limit also holds for the requests of socket.io.
   http.prependListener("request", (request) => limitTime(request, REQUEST_MS_MAX));

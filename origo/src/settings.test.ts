@@ -54,14 +54,7 @@ describe("a running Origo", () => {
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "origo-settings-"));
-    origo = await startOrigo({
-      host: "127.0.0.1",
-      port: 0,
-      secret: "s",
-      dataDir: folder,
-      dashboardDir: folder,
-      login: "off",
-    });
+    origo = await startOrigo({ host: "127.0.0.1", port: 0, dataDir: folder, dashboardDir: folder, login: "off" });
   });
   afterAll(async () => {
     await origo.close();

@@ -38,7 +38,7 @@ export interface GuardedOrigo {
 export async function startGuardedOrigo(): Promise<GuardedOrigo> {
   const folder = await mkdtemp(path.join(os.tmpdir(), "tributary-login-"));
   const logFile = path.join(folder, "origo.log");
-  const env = { HOST: "127.0.0.1", PORT: "0", ORIGO_SECRET: "secret of a test", DATA_DIR: folder, LOGIN: "required" };
+  const env = { HOST: "127.0.0.1", PORT: "0", DATA_DIR: folder, LOGIN: "required" };
   const service = await startService({
     name: "origo",
     script: path.join(repoRoot, "origo/dist/main.js"),

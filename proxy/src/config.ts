@@ -115,7 +115,12 @@ const Environment = z
     UDP_PLAIN_PORT: integer(65_535).optional(),
     PROXY_NAME: text(64).default(hostname().slice(0, 64) || "proxy"),
     ORIGO_URL: httpUrl.optional(),
-    ORIGO_SECRET: z.string().min(1).optional(),
+    /** Where the proxy keeps its key. */
+    DATA_DIR: z.string().optional(),
+    /** A one-time code of Origo, for the first start. */
+    ORIGO_CODE: text(256).optional(),
+    /** A file that holds such a code. It is read again before each attempt to connect. */
+    ORIGO_CODE_FILE: z.string().optional(),
     PUBLIC_URL: httpUrl.optional(),
     ALLOW_ORIGINS: pageOrigins.default(""),
     /** Reverse proxies in front of the HTTP port whose X-Forwarded-For is believed. */
@@ -136,14 +141,14 @@ const Environment = z
       .optional()
       .transform((value) => (value === undefined ? PROXY_SETTINGS["proxy.requireToken"].start.default : value === "1")),
   })
-  .refine((value) => value.ORIGO_URL === undefined || value.ORIGO_SECRET !== undefined, {
-    path: ["ORIGO_SECRET"],
-    message: "must be set to the secret of the Origo at ORIGO_URL",
+  .refine((value) => value.ORIGO_URL === undefined || value.DATA_DIR !== undefined, {
+    path: ["DATA_DIR"],
+    message: "must be set to a folder where this proxy keeps the key by which the Origo at ORIGO_URL knows it",
   });
 
 export type ProxyConfig = z.infer<typeof Environment>;
 
-const SECRETS = new Set(["ORIGO_SECRET"]);
+const SECRETS = new Set(["ORIGO_CODE"]);
 
 /** An empty variable counts as not set. Returns the faults, one line each, if there are any. */
 export function parseConfig(env: Record<string, string | undefined>): { config: ProxyConfig } | { faults: string[] } {

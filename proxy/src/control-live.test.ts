@@ -29,10 +29,11 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => origin.listen(0, "127.0.0.1", resolve));
   const originHost = `127.0.0.1:${(origin.address() as AddressInfo).port}`;
   originUrl = `http://${originHost}/video`;
-  origoUrl = await run("../../origo/dist/main.js", { ORIGO_SECRET: "s", DATA_DIR: folder, LOGIN: "off" });
+  origoUrl = await run("../../origo/dist/main.js", { DATA_DIR: folder, LOGIN: "off" });
   proxyUrl = await run("../dist/main.js", {
     ORIGO_URL: origoUrl,
-    ORIGO_SECRET: "s",
+    ORIGO_CODE_FILE: path.join(folder, "enrolment-code"),
+    DATA_DIR: path.join(folder, "proxy"),
     ALLOW_PRIVATE_HOSTS: originHost,
     PROXY_NAME: "live",
     PLACE: "47.5,19.05",

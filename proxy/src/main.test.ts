@@ -2,6 +2,8 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import http from "node:http";
 import dgram from "node:dgram";
 import net, { type AddressInfo } from "node:net";
@@ -224,10 +226,12 @@ test("proxy: without the native part or its port it offers only WebRTC, and logs
 });
 
 test("proxy: serves clients while Origo is away, and logs this once", async () => {
-  const { ready, run: proxy } = await startProxy({ ORIGO_URL: "http://127.0.0.1:9", ORIGO_SECRET: "s" });
+  const dataDir = await mkdtemp(path.join(tmpdir(), "tributary-proxy-"));
+  const { ready, run: proxy } = await startProxy({ ORIGO_URL: "http://127.0.0.1:9", DATA_DIR: dataDir });
   expect(await get(ready.url, "/video")).toMatchObject({ sha256: digest(RESOURCE) });
   await new Promise((resolve) => setTimeout(resolve, 1000));
   expect(proxy.err.match(/origoUnreachable/g)).toHaveLength(1);
+  await rm(dataDir, { recursive: true });
 });
 
 test("proxy: finds its published TCP and UDP ports among others, and serves through them", async () => {

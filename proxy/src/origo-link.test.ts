@@ -1,10 +1,11 @@
 /** Tests the link with a real Origo process that is killed and restarted. */
 import { spawn, type ChildProcess } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import type { FleetResponse, ProxiesResponse } from "@tributary/contract/schema";
+import { openIdentity } from "./identity";
 import { OrigoLink } from "./origo-link";
 
 const ORIGO = path.resolve(__dirname, "../../origo/dist/main.js");
@@ -45,7 +46,7 @@ afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
 async function startOrigo(port = "0"): Promise<string> {
   const child = spawn(process.execPath, [ORIGO], {
-    env: { PATH: process.env["PATH"], PORT: port, ORIGO_SECRET: "secret", DATA_DIR: dataDir, LOGIN: "off" },
+    env: { PATH: process.env["PATH"], PORT: port, DATA_DIR: dataDir, LOGIN: "off" },
     stdio: ["ignore", "pipe", "inherit"],
   });
   origo = child;
@@ -53,14 +54,19 @@ async function startOrigo(port = "0"): Promise<string> {
   return (JSON.parse(line) as { url: string }).url;
 }
 
-function connect(origoUrl: string, secret = "secret"): string[] {
+const codeFile = path.join(dataDir, "enrolment-code");
+const identity = path.join(dataDir, "proxy");
+const prove = openIdentity(identity);
+
+function connect(origoUrl: string, code = () => readFileSync(codeFile, "utf8").trim(), as = prove): string[] {
   const logged: string[] = [];
   link = new OrigoLink({
     origoUrl,
-    secret,
+    prove: as,
+    code,
     hello: () => HELLO,
     status: () => STATUS,
-    log: (event) => logged.push(event),
+    log: (event, { reason } = {}) => logged.push(reason === undefined ? event : `${event}: ${String(reason)}`),
   });
   return logged;
 }
@@ -95,7 +101,7 @@ test("origo link: registers, reports, and is back within two heartbeats after Or
   await startOrigo(new URL(url).port);
   await until(listed(url), 10_000);
   expect(logged[0]).toBe("registered");
-  expect(logged).toContain("origoLost");
+  expect(logged.some((line) => line.startsWith("origoLost"))).toBe(true);
   expect(logged.at(-1)).toBe("registered");
 });
 
@@ -119,9 +125,17 @@ test("origo link: a proxy with a closed link leaves the list at once", async () 
   await until(async () => ((await listed(url)()) === undefined ? true : undefined), 10_000);
 });
 
-test("origo link: a wrong secret is logged once and tried again without end", async () => {
+test("origo link: a wrong code is logged once and tried again without end", async () => {
   const url = await startOrigo();
-  const logged = connect(url, "wrong");
+  const logged = connect(url, () => "wrong", openIdentity(path.join(dataDir, "other")));
   await new Promise((resolve) => setTimeout(resolve, 1500));
-  expect(logged).toEqual(["origoUnreachable"]);
+  expect(logged).toEqual([expect.stringMatching(/^origoRefused: .*the enrolment code is wrong/)]);
+});
+
+test("identity: the key is made once, and only its owner can read it", () => {
+  const of = (folder: string): string => openIdentity(path.join(dataDir, folder))("x").publicKey;
+  expect(of("proxy")).toBe(prove("x").publicKey);
+  expect(of("third")).not.toBe(prove("x").publicKey);
+  const modes = [identity, path.join(identity, "proxy-key.pem")].map((file) => statSync(file).mode & 0o777);
+  expect(modes).toEqual([0o700, 0o600]);
 });

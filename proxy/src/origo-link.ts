@@ -2,14 +2,17 @@
  * Link to Origo: registers this proxy and reports its status while it runs. After a failure it connects again, with
  * growing pauses and no limit. The proxy serves its clients also while Origo is away.
  */
-import { ProxyControl, ProxyStatus, type ProxyAck, type ProxyHello } from "@tributary/contract/schema";
+import { ProxyControl, ProxyStatus, type ProxyAck, type ProxyHello, type ProxyProof } from "@tributary/contract/schema";
 import { PROXY_SETTINGS } from "@tributary/contract/settings";
 import { io, type Socket } from "socket.io-client";
+import type { Prove } from "./identity";
 import type { Log } from "./log";
 
 export interface OrigoLinkOptions {
   origoUrl: string;
-  secret: string;
+  prove: Prove;
+  /** The one-time code for the first start, if there is one now. */
+  code: () => string | undefined;
   /** The current hello. It changes with the certificates. */
   hello: () => ProxyHello;
   status: () => ProxyStatus;
@@ -32,6 +35,8 @@ export class OrigoLink {
   #retry: NodeJS.Timeout | undefined;
   #retryMs = RETRY_MS_MIN;
   #reported = "";
+  /** Of this connection. */
+  #challenge = "";
 
   readonly #options: OrigoLinkOptions;
 
@@ -39,16 +44,20 @@ export class OrigoLink {
     this.#options = options;
 
     this.#socket = io(`${options.origoUrl}/proxies`, {
-      auth: { secret: options.secret },
       transports: ["websocket"],
       reconnection: false,
       forceNew: true,
       timeout: 5000,
     });
-    this.#socket.on("connect", () => this.#register());
+    this.#socket.on("challenge", (challenge: unknown) => {
+      this.#challenge = String(challenge);
+      this.#register();
+    });
     this.#socket.on("control", (message: unknown) => this.#handleControl(message));
     this.#socket.on("connect_error", (error) => this.#connectLater("origoUnreachable", error.message));
-    this.#socket.on("disconnect", (reason) => this.#connectLater("origoLost", reason));
+    this.#socket.on("disconnect", (reason) => {
+      if (reason !== "io client disconnect") this.#connectLater("origoLost", reason);
+    });
   }
 
   /** Sends the hello again, because it has changed. */
@@ -71,9 +80,16 @@ export class OrigoLink {
   }
 
   #register(): void {
-    this.#socket.timeout(ACK_MS_MAX).emit("hello", this.#options.hello(), (late: Error | null, answer: ProxyAck) => {
+    const { hello, prove, code } = this.#options;
+    const given = code();
+    const proof: ProxyProof = { ...prove(this.#challenge), ...(given === undefined ? {} : { code: given }) };
+    this.#socket.timeout(ACK_MS_MAX).emit("hello", hello(), proof, (late: Error | null, answer: ProxyAck) => {
       if (late) return this.#refused(`Origo did not answer within ${ACK_MS_MAX} ms`);
-      if ("error" in answer) return this.#refused(answer.error.message);
+      if ("error" in answer) {
+        // Another proxy took the code of the file first. Origo writes a new one at once.
+        if (answer.error.kind === "codeUsed") this.#retryMs = RETRY_MS_MIN * (0.5 + Math.random());
+        return this.#refused(answer.error.message);
+      }
       this.#retryMs = RETRY_MS_MIN;
       this.#report("registered", { id: answer.id });
       this.#options.onRegistered?.(answer.id);

@@ -4,9 +4,10 @@
  */
 import type { Rejection } from "@tributary/contract";
 import { randomBytes, randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { isIP, type AddressInfo } from "node:net";
-import { hostname, networkInterfaces } from "node:os";
+import { networkInterfaces } from "node:os";
 import type { ProxyControl, ProxyHello } from "@tributary/contract/schema";
 import { EncoderPool, xorshift128, type Codec } from "@tributary/protocol";
 import { loadNativeTransport, type NativeTransport } from "@tributary/native-transport";
@@ -22,6 +23,7 @@ import { Egress } from "./egress/fetch";
 import type { EgressPolicy } from "./egress/policy";
 import { makeApp } from "./http";
 import type { Log } from "./log";
+import { openIdentity } from "./identity";
 import { OrigoLink } from "./origo-link";
 import { findPublished, type PublishedPorts } from "./published";
 import { pickUdpPort, startRtc } from "./rtc";
@@ -36,8 +38,6 @@ import { WebTransportEdge } from "./webtransport";
 export const PROXY_VERSION = "0.1.0";
 
 const DRAIN_POLL_MS = 25;
-/** So short that the hostname and a port fit the field in Origo's schema. */
-const HOSTNAME_CHARS = 58;
 
 /** The transports take this many sessions more than there are seats, so that a newcomer can get another's seat. */
 const SESSIONS_SPARE = 64;
@@ -327,11 +327,8 @@ export class Proxy {
     const config = this.#config;
     const codec = this.#codec;
     const log = this.#log;
-    // Both stay the same when a container restarts. The port that the host gives to it changes.
-    const instance = `${hostname().slice(0, HOSTNAME_CHARS)}:${(this.#http.address() as AddressInfo).port}`;
     const hello = (): ProxyHello => ({
       name: config.PROXY_NAME,
-      instance,
       url: this.url,
       version: PROXY_VERSION,
       engine: codec.engine,
@@ -347,7 +344,8 @@ export class Proxy {
     const onControl = (control: ProxyControl): void => this.#handleControl(control);
     return new OrigoLink({
       origoUrl,
-      secret: config.ORIGO_SECRET!,
+      prove: openIdentity(config.DATA_DIR!),
+      code: () => codeOf(config),
       hello,
       status: () => this.#report(),
       onControl,
@@ -437,4 +435,14 @@ function listen(server: Server, port: number, host: string): Promise<void> {
       resolve();
     });
   });
+}
+
+/** The code of the file, or the one of the environment. A file that cannot be read now may be there later. */
+function codeOf({ ORIGO_CODE, ORIGO_CODE_FILE }: ProxyConfig): string | undefined {
+  if (ORIGO_CODE_FILE === undefined) return ORIGO_CODE;
+  try {
+    return readFileSync(ORIGO_CODE_FILE, "utf8").trim() || ORIGO_CODE;
+  } catch {
+    return ORIGO_CODE;
+  }
 }

@@ -26,7 +26,7 @@ const startAttacked = (env: Record<string, string>): Promise<Service> =>
   startService({
     name: "origo",
     script: path.join(repoRoot, "origo/dist/main.js"),
-    env: { HOST: "127.0.0.1", PORT: "0", ORIGO_SECRET: "s", DATA_DIR: folder, ...env },
+    env: { HOST: "127.0.0.1", PORT: "0", DATA_DIR: folder, ...env },
     logFile: path.join(folder, "origo.log"),
   });
 

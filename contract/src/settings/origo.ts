@@ -72,7 +72,9 @@ export const ORIGO_SETTINGS = {
     max: 10_000,
     unit: "attempts",
     group: "Login",
-    help: "After this many failed attempts from one address, the next attempt has to wait.",
+    help:
+      "After this many failed attempts from one address to sign in, or to enrol a proxy, " +
+      "the next attempt has to wait.",
   },
   "origo.loginWindowSec": {
     type: "integer",
@@ -90,7 +92,7 @@ export const ORIGO_SETTINGS = {
     max: 100_000,
     unit: "proxies",
     group: "Registry",
-    help: "The most proxies that one Origo lists at once.",
+    help: "The most proxies that may be enrolled, and that one Origo lists at once.",
   },
   "origo.refreshMs": {
     type: "integer",

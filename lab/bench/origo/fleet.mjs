@@ -3,6 +3,7 @@
  * hello and heartbeats), and the processor time that the Origo process took meanwhile, from /proc. Linux only.
  */
 import { execFileSync, spawn } from "node:child_process";
+import { generateKeyPairSync, sign } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -16,7 +17,6 @@ import { boundWords } from "../../../infra/lifetime.mjs";
 import { root } from "../../../infra/setup.mjs";
 
 const { io } = createRequire(path.join(root, "proxy/package.json"))("socket.io-client");
-const SECRET = "bench";
 /** Connections made at once. */
 const CONNECT_BATCH = 50;
 const LISTS = 200;
@@ -32,15 +32,7 @@ async function processorSeconds(pid) {
 /** An Origo process without logins. Its defaults go for what `environment` does not name. */
 export async function startOrigo(environment) {
   const child = spawn(process.execPath, [...boundWords, path.join(root, "origo/dist/main.js")], {
-    env: {
-      ...process.env,
-      PORT: "0",
-      HOST: "127.0.0.1",
-      ORIGO_SECRET: SECRET,
-      LOGIN: "off",
-      LOG_LEVEL: "error",
-      ...environment,
-    },
+    env: { ...process.env, PORT: "0", HOST: "127.0.0.1", LOGIN: "off", LOG_LEVEL: "error", ...environment },
     stdio: ["ignore", "pipe", "inherit", "pipe"],
   });
   const ended = once(child, "exit");
@@ -57,20 +49,36 @@ export async function startOrigo(environment) {
   return { pid: child.pid, url: JSON.parse(line).url, stop, memoryMb };
 }
 
-export async function setValues(url, values) {
+async function change(url, method, route, body) {
   const { csrfToken } = await (await fetch(`${url}/v1/login`)).json();
-  const response = await fetch(`${url}/v1/config`, {
-    method: "PUT",
+  const response = await fetch(url + route, {
+    method,
     headers: { "content-type": "application/json", "x-csrf-token": csrfToken },
-    body: JSON.stringify({ baseVersion: 0, values, reason: "bench" }),
+    body: JSON.stringify(body),
   });
-  if (!response.ok) throw new Error(`Origo refused the configuration: ${await response.text()}`);
+  if (!response.ok) throw new Error(`Origo refused ${method} ${route}: ${await response.text()}`);
+  return response.json();
+}
+
+export async function setValues(url, values) {
+  const { version } = await (await fetch(`${url}/v1/config`)).json();
+  await change(url, "PUT", "/v1/config", { baseVersion: version, values, reason: "bench" });
+}
+
+/** The proof of a new key, as contract/src/schema.ts describes it. */
+function proofOf(challenge) {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  const signature = sign(null, Buffer.from(`tributary-proxy:${challenge}`), privateKey).toString("base64url");
+  return { publicKey: publicKey.export({ format: "jwk" }).x, signature };
 }
 
 /** A proxy's link: hello, then heartbeats, spread evenly over the fleet as they are in life. */
 async function startProxy(url, index, heartbeatMs) {
-  const socket = io(`${url}/proxies`, { auth: { secret: SECRET }, transports: ["websocket"], forceNew: true });
-  await new Promise((resolve, reject) => socket.once("connect", resolve).once("connect_error", reject));
+  const { code } = await change(url, "POST", "/v1/enrolment");
+  const socket = io(`${url}/proxies`, { transports: ["websocket"], forceNew: true });
+  const challenge = await new Promise((resolve, reject) =>
+    socket.once("challenge", resolve).once("connect_error", reject),
+  );
   const startedMs = Date.now();
   const hello = {
     name: `proxy-${index}`,
@@ -84,7 +92,7 @@ async function startProxy(url, index, heartbeatMs) {
     operator: `operator-${index % 20}`,
     place: { lat: (index % 170) - 85, lon: (index % 350) - 175 },
   };
-  const answer = await socket.emitWithAck("hello", hello);
+  const answer = await socket.emitWithAck("hello", hello, { ...proofOf(challenge), code });
   if (answer.error) throw new Error(answer.error.message);
   let beats = 0;
   const beat = () => {

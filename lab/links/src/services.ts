@@ -21,6 +21,8 @@ export interface LinkServices {
 
 const REGISTER_MS_MAX = 15_000;
 const SIGN_IN_MS_MAX = 5000;
+/** The namespaces have their own /dev/shm, so the records and keys in it disappear with them. */
+const SHARED = "/dev/shm";
 
 /** Runs in Origo's host: waits until the wanted number of proxies have registered. */
 const WAIT_FOR_PROXIES = `
@@ -79,16 +81,11 @@ export async function startLinkServices(network: Network, logFolder: string | nu
       logFile: logFolder === null ? devNull : path.join(logFolder, `${host}.log`),
       through: network.words(host),
     });
-  const secret = randomBytes(24).toString("hex");
   const origin = await launch("origin", "lab/stack/dist/sample/main.js", DEFAULT_PORTS.sample, {});
-  // The namespaces have their own /dev/shm, so the records disappear with them.
-  const origo = await launch("origo", "origo/dist/main.js", DEFAULT_PORTS.origo, {
-    ORIGO_SECRET: secret,
-    DATA_DIR: "/dev/shm",
-  });
+  const origo = await launch("origo", "origo/dist/main.js", DEFAULT_PORTS.origo, { DATA_DIR: `${SHARED}/origo` });
   const common = {
     ORIGO_URL: origo.url,
-    ORIGO_SECRET: secret,
+    ORIGO_CODE_FILE: `${SHARED}/origo/enrolment-code`,
     RATE_BYTES_PER_SEC: "0",
     UDP_PLAIN_PORT: "0",
     ALLOW_HOSTS: new URL(origin.url).host,
@@ -101,6 +98,7 @@ export async function startLinkServices(network: Network, logFolder: string | nu
     launch(name, "proxy/dist/main.js", DEFAULT_PORTS.proxy, {
       ...common,
       PROXY_NAME: name,
+      DATA_DIR: `${SHARED}/${name}`,
       UDP_PORT: String(DEFAULT_PORTS.proxy),
     });
   const proxies = await Promise.all(names.map(startProxy));

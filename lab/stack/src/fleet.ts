@@ -1,8 +1,7 @@
 /**
- * Starts a fleet on loopback: Origo, N proxies and the sample origin, each in a process. The fleet has a new secret,
- * and a temporary folder for data and logs that is deleted when it stops.
+ * Starts a fleet on loopback: Origo, N proxies and the sample origin, each in a process. It has a temporary
+ * folder for data and logs that is deleted when it stops.
  */
-import { randomBytes } from "node:crypto";
 import dgram from "node:dgram";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import net from "node:net";
@@ -75,20 +74,18 @@ async function launchAll(options: FleetOptions, folder: string, launch: Launch):
   const taken = new Set<number>();
   const pick = async (first: number): Promise<string> =>
     options.ports === "any" ? "0" : String(await freePort(first, taken));
-  const secret = randomBytes(24).toString("hex");
   if (options.siteRules)
     await writeFile(path.join(folder, "site-rules.json"), JSON.stringify({ rules: options.siteRules }));
   const sample = await launch("sample", "lab/stack/dist/sample/main.js", { PORT: await pick(DEFAULT_PORTS.sample) });
   const origo = await launch("origo", "origo/dist/main.js", {
     PORT: await pick(DEFAULT_PORTS.origo),
-    ORIGO_SECRET: secret,
     DATA_DIR: folder,
     LOGIN: "off",
   });
   const allowed = [...(options.allowSample === false ? [] : [new URL(sample.url).host]), ...(options.allow ?? [])];
   const common = {
     ORIGO_URL: origo.url,
-    ORIGO_SECRET: secret,
+    ORIGO_CODE_FILE: path.join(folder, "enrolment-code"),
     REQUIRE_TOKEN: "1",
     RATE_BYTES_PER_SEC: String(options.rateBytesPerSec ?? 0),
     ALLOW_HOSTS: allowed.join(","),
@@ -99,6 +96,7 @@ async function launchAll(options: FleetOptions, folder: string, launch: Launch):
     const port = await pick(DEFAULT_PORTS.proxy + index);
     proxies[index] = await launch(`proxy-${index + 1}`, "proxy/dist/main.js", {
       ...common,
+      DATA_DIR: path.join(folder, `proxy-${index + 1}`),
       PROXY_NAME: `proxy-${index + 1}`,
       PORT: port,
       UDP_PORT: port,

@@ -1,11 +1,11 @@
 /**
  * The tables of Origo's database, and how they are made: one schema, the same for both databases except for indexes.
- * The first change to a released schema adds a step from version 1 to version 2.
+ * A change to a released schema adds a step from the version before.
  */
 import type { Column, Database, Kind, Queries } from "./database";
 import { COLUMNS, ERROR_COLUMNS } from "./fields";
 
-const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 2;
 
 const SQL_TYPES: Record<Column["kind"], string> = {
   text: "TEXT",
@@ -49,7 +49,16 @@ const ADMINISTRATION: readonly string[] = [
   "CREATE TABLE secrets (name VARCHAR PRIMARY KEY, content VARCHAR)",
 ];
 
-/** Makes the tables of an empty database, all or none. Throws if the database has the tables of another version. */
+/** Version 2: which proxies may connect, and the codes that let them in. */
+const ENROLMENT: readonly string[] = [
+  `CREATE TABLE proxy_keys (
+    id VARCHAR PRIMARY KEY, name VARCHAR, public_key VARCHAR, enrolled_at_ms DOUBLE PRECISION, author VARCHAR,
+    connected_at_ms DOUBLE PRECISION, revoked_at_ms DOUBLE PRECISION)`,
+  `CREATE TABLE enrolment_codes (
+    digest VARCHAR PRIMARY KEY, author VARCHAR, expires_at_ms DOUBLE PRECISION, used_by VARCHAR)`,
+];
+
+/** Makes the tables of an empty database or adds what an older version lacks, all or none. Throws if a newer Origo made the tables. */
 export async function migrate(database: Database): Promise<void> {
   // Several Origos may start at once over one PostgreSQL: the first one makes the tables, the others wait.
   await database.exclusive(async (inside) => {
@@ -63,13 +72,14 @@ export async function migrate(database: Database): Promise<void> {
       );
     }
     const { kind } = database;
-    const statements = [
+    const first = [
       ...arrivalTable("downloads", COLUMNS, kind),
       ...arrivalTable("errors", ERROR_COLUMNS, kind),
       ...tracesTable(kind),
       ...ADMINISTRATION,
     ];
-    for (const statement of statements) await inside.run(statement);
+    for (const statement of [...(version === 0 ? first : []), ...ENROLMENT]) await inside.run(statement);
+    await inside.run("DELETE FROM origo_schema");
     await inside.run("INSERT INTO origo_schema VALUES ($1)", [SCHEMA_VERSION]);
   });
 }

@@ -13,6 +13,7 @@ import { pollMs } from "../live";
 import { useLogin } from "../login";
 import type { PageProps } from "../page-props";
 import { Confirm, DataTable, Empty, Failure, Page, Section, Tag, Tile, type Head, type Tone } from "../ui";
+import { Enrolment } from "./enrolment";
 
 const FleetMap = lazy(() => import(/* webpackChunkName: "map" */ "../chart/map"));
 
@@ -61,14 +62,12 @@ export default function FleetPage({ live }: PageProps) {
       ) : null}
       <Section title="Proxies">
         {fleet.proxies.length === 0 ? (
-          <Empty>
-            No proxy is registered. Start a proxy with the address and the secret of this Origo, as docs/use/operator.md
-            explains.
-          </Empty>
+          <Empty>No proxy is connected. Enrol one below and start it, as docs/use/operator.md explains.</Empty>
         ) : (
           <ProxyTable fleet={fleet} rates={rates.current} />
         )}
       </Section>
+      <Enrolment liveIds={new Set(fleet.proxies.map(({ id }) => id))} />
     </Page>
   );
 }
