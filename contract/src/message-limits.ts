@@ -3,6 +3,7 @@ export const SCHEMA_LIMITS = {
   nameChars: 64,
   idChars: 64,
   kindChars: 64,
+  proxyErrorKinds: 16,
   messageChars: 2000,
   commentChars: 1000,
   proxyUrlChars: 2048,

@@ -106,6 +106,10 @@ export type ProxyProof = z.infer<typeof ProxyProof>;
 /** What a proxy signs. The prefix keeps the signature from meaning anything elsewhere. */
 export const proofText = (challenge: string): Uint8Array => new TextEncoder().encode(`tributary-proxy:${challenge}`);
 
+/** One kind of a proxy's errors. The message is left out, because it could tell what a client watches. */
+export const ProxyError = z.object({ kind: label(SCHEMA_LIMITS.kindChars), count, ageMs: finite }).strict();
+export type ProxyError = z.infer<typeof ProxyError>;
+
 /**
  * A proxy's report, sent every `proxy.heartbeatMs`. The numbers count up from its start, except sessions,
  * activeRequests, cacheBytes and load.
@@ -120,6 +124,8 @@ export const ProxyStatus = z
     cacheBytes: count,
     cacheHits: count,
     errors: count,
+    /** The latest error of each kind, newest first. */
+    latestErrors: z.array(ProxyError).max(SCHEMA_LIMITS.proxyErrorKinds).optional(),
     /** Messages of clients that were no frames, that only a proxy may send, or that were not read (threat-model.md). */
     rejectedMessages: count,
     uptimeMs: finite,

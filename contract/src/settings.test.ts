@@ -31,7 +31,7 @@ test.each([
   ["client.connections", NaN, "must be a whole number, got NaN", undefined],
   ["client.cutBytes", 2 ** 26, "must be at most 33,554,432, got 67,108,864", { got: 2 ** 26, limit: 2 ** 25 }],
   ["client.allowFallback", "yes", 'must be true or false, got "yes"', undefined],
-  ["origo.selection", "far", 'must be one of random, near, least-loaded, low-rtt, operators, got "far"', undefined],
+  ["origo.selection", "far", 'must be one of random, near, least-loaded, operators, got "far"', undefined],
 ] as const)("settings: %s = %j is refused", (key, value, message, numbers) => {
   expect(settingFault(SETTINGS[key], value)).toEqual(numbers ? { message, numbers } : { message });
 });

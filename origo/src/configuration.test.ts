@@ -36,8 +36,8 @@ test("configuration: a reading that fails rejects for its caller, and the next o
   expect(configuration.version).toBe(1);
 });
 
-test("configuration: a stored value of a setting that the table does not have is left out", async () => {
-  const values = { "client.nothing": 1, "origo.nearKm": 100 };
+test("configuration: stored settings and values that the table does not have are left out", async () => {
+  const values = { "client.nothing": 1, "origo.selection": "by-moon", "origo.nearKm": 100 };
   const store = storeWith([]);
   await store.addConfigVersion({ version: 1, author: "ada", reason: "old", atMs: 0, values });
   const configuration = new Configuration(store, () => 0);

@@ -17,6 +17,7 @@ import {
   defaultsOf,
   nameOf,
   ORIGO_SETTINGS,
+  settingFault,
   SETTINGS,
   type OrigoSettings,
   type SettingKey,
@@ -207,9 +208,13 @@ export class Configuration extends EventEmitter<{ change: [] }> {
   }
 }
 
-/** Leaves out stored values of settings that the table does not have. */
+/** Leaves out stored settings and values that the table does not have. */
 const known = (values: SettingValues): SettingValues =>
-  Object.fromEntries(Object.entries(values).filter(([key]) => isSettingKey(key)));
+  Object.fromEntries(
+    Object.entries(values).filter(
+      ([key, value]) => isSettingKey(key) && settingFault(SETTINGS[key], value) === undefined,
+    ),
+  );
 
 /** Throws if two arms give the same values, because their downloads would not differ. */
 function checkArmsDiffer(arms: Experiment["arms"]): void {

@@ -57,7 +57,7 @@ const kindOf = async (answer: Promise<ProxyAck>): Promise<string> => {
   return "error" in ack ? ack.error.kind : "in";
 };
 
-test("enrolment: a code lets one key in, which then connects without a code, also after a restart of Origo", async () => {
+test("enrolment: a code lets one key in, which then needs no code, also after a restart of Origo", async () => {
   const [key, code] = [newKey(), await newCode()];
   expect(await kindOf(hello("a", key))).toBe("codeMissing");
   const first = await hello("a", key, code);
@@ -114,7 +114,7 @@ test("enrolment: one holder of a code registers one proxy, not forty", async () 
   expect(await fleet()).toHaveLength(1);
 });
 
-test("enrolment: a revoked proxy is gone at once and stays out, also with a new code, and its name is free", async () => {
+test("enrolment: a revoked proxy is gone at once, a new code does not help it, and its name is free", async () => {
   const key = newKey();
   const ack = (await hello("a", key, await newCode())) as { id: string };
   const gone = new Promise((resolve) => links[0]!.socket.once("disconnect", resolve));

@@ -41,20 +41,6 @@ const ListQuery = z
     count: whole(1, SCHEMA_LIMITS.proxiesPerList, SCHEMA_LIMITS.proxiesPerList),
     exclude: z.string().optional().transform(list).pipe(z.array(id).max(SCHEMA_LIMITS.excludedPerList)),
     select: z.enum(SELECTIONS).optional(),
-    /** `ID:MS,...` as the client measured it, for the selection `low-rtt`. */
-    rtt: z
-      .string()
-      .optional()
-      .transform(list)
-      .pipe(
-        z
-          .array(z.string().regex(/^[^:]{1,64}:\d{1,6}(\.\d{1,6})?$/, "must be ID:MILLISECONDS"))
-          .max(SCHEMA_LIMITS.excludedPerList),
-      )
-      .transform(
-        (items) =>
-          new Map(items.map((item) => [item.slice(0, item.indexOf(":")), Number(item.slice(item.indexOf(":") + 1))])),
-      ),
     /** Proxies that the client keeps using. The token is valid for them too. */
     keep: z.string().optional().transform(list).pipe(z.array(id).max(SCHEMA_LIMITS.proxiesPerList)),
     /** The client that gets the token. Without it the token has a new random id. */
@@ -102,7 +88,7 @@ const listEndpoint = (options: FleetOptions, lists: RateLimit): Endpoint =>
       response.set("Cache-Control", "no-store");
       const select = query.select ?? configuration.value("origo.selection");
       const place = select === "near" ? options.placeOf(request.ip ?? "") : undefined;
-      const selection = { select, place, nearKm: configuration.value("origo.nearKm"), rttMs: query.rtt };
+      const selection = { select, place, nearKm: configuration.value("origo.nearKm") };
       const proxies = registry.pick(query.count, new Set(query.exclude), rng, nowMs(), selection);
       const token = tokenFor(
         options,

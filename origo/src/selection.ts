@@ -14,25 +14,30 @@ export interface SelectionInput {
   /** The place of the client. Without it `near` is the same as `random`. */
   place?: Place | undefined;
   nearKm: number;
-  /** The round-trip times that the client measured, by proxy id. Other proxies come last. */
-  rttMs?: ReadonlyMap<string, number>;
 }
 
-/** All of `proxies`, the best first. Each call of `rng` gives a u32. */
+/**
+ * The proxies that the client may use, the best first. `near` leaves out proxies that are not near, unless none is
+ * near. Each call of `rng` gives a u32.
+ */
 export function inOrder(proxies: readonly FleetProxy[], input: SelectionInput, rng: () => number): FleetProxy[] {
   const shuffled = shuffle(proxies, rng);
   if (input.select === "random" || (input.select === "near" && input.place === undefined)) return shuffled;
   const ranks = new Map(shuffled.map((proxy) => [proxy.id, rankOf(proxy, input)]));
   if (input.select === "operators") rankByTurns(shuffled, ranks);
+  const near = input.select === "near" ? shuffled.filter(({ id }) => ranks.get(id) === NEAR) : [];
+  if (near.length > 0) return near;
   return shuffled.sort((a, b) => compare(ranks.get(a.id) ?? 0, ranks.get(b.id) ?? 0));
 }
 
-function rankOf(proxy: FleetProxy, { select, place, nearKm, rttMs }: SelectionInput): number {
+/** The rank of a proxy within `nearKm`. */
+const NEAR = 0;
+
+function rankOf(proxy: FleetProxy, { select, place, nearKm }: SelectionInput): number {
   if (select === "least-loaded") return proxy.status?.load ?? Infinity;
-  if (select === "low-rtt") return rttMs?.get(proxy.id) ?? Infinity;
   if (place === undefined || proxy.place === undefined) return Infinity;
   const km = distanceKm(place, proxy.place);
-  return km <= nearKm ? 0 : km;
+  return km <= nearKm ? NEAR : km;
 }
 
 /** Puts one proxy of each operator before the second of any. Proxies without an operator count as one operator. */

@@ -28,6 +28,7 @@ const STATUS = {
   cacheHits: 6,
   rejectedMessages: 0,
   errors: 7,
+  latestErrors: [{ kind: "dnsFailed", count: 7, ageMs: 1 }],
   uptimeMs: 8.5,
 };
 

@@ -248,7 +248,7 @@ export class Proxy {
 
   #countDelivery(change: 1 | -1, failure: Rejection | undefined): void {
     this.#deliveries += change;
-    if (failure) this.#counters.errors++;
+    if (failure) this.#counters.errors.add(failure.kind);
   }
 
   /** Makes a WebRTC session of an offer. */
@@ -400,7 +400,8 @@ export class Proxy {
       originBytes,
       cacheBytes,
       cacheHits,
-      errors: this.#counters.errors,
+      errors: this.#counters.errors.total,
+      latestErrors: this.#counters.errors.latest(),
       rejectedMessages: this.#counters.rejectedFrames + this.#counters.unreadMessages,
       uptimeMs: performance.now() - this.#startedMs,
       load: this.#load(),

@@ -311,7 +311,7 @@ test("session: a refused URL and a failed origin become REJECT, and the log has 
   await pause(10);
   const kinds = at.channel.frames("reject").map((frame) => frame.type === "reject" && frame.rejection.kind);
   expect(kinds.sort()).toEqual(["egressRefused", "shortBody"]);
-  expect(at.counters.errors).toBe(2);
+  expect(at.counters.errors.total).toBe(2);
   expect(at.logged.join()).toContain("refused.test");
   expect(at.logged.join()).not.toMatch(/secret|path|\?/);
 });

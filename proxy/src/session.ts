@@ -234,7 +234,7 @@ export class Session implements Feeder, ChannelHandlers {
 
   #fetchChunk(delivery: PacketDelivery, request: RequestFrame): void {
     const fail = (rejection: Rejection): void => {
-      this.#options.counters.errors++;
+      this.#options.counters.errors.add(rejection.kind);
       this.#options.log(rejection.kind, { session: this.id, host: hostForLog(request.url) });
       delivery.sender.handleFailure(rejection);
       this.#wake();
@@ -283,7 +283,7 @@ export class Session implements Feeder, ChannelHandlers {
     const spent = allowance && allowance.leftBytes <= 0 ? budgetSpent(allowance) : this.#options.client.bytesRefusal();
     if (!spent) return;
     delivery.isSpent = true;
-    this.#options.counters.errors++;
+    this.#options.counters.errors.add(spent.kind);
     this.#options.log(spent.kind, { session: this.id });
     sender.handleFailure(spent);
     delivery.lease?.close();
@@ -311,7 +311,7 @@ export class Session implements Feeder, ChannelHandlers {
   }
 
   #reject(requestId: number, rejection: Rejection): void {
-    this.#options.counters.errors++;
+    this.#options.counters.errors.add(rejection.kind);
     this.#answer({ type: "reject", requestId, rejection });
   }
 

@@ -5,7 +5,7 @@ export const ORIGO_SETTINGS = {
   "origo.selection": {
     type: "choice",
     default: "random",
-    options: ["random", "near", "least-loaded", "low-rtt", "operators"],
+    options: ["random", "near", "least-loaded", "operators"],
     group: "Registry",
     help: "How Origo chooses proxies for a client that does not say.",
   },

@@ -130,8 +130,6 @@ describe("page port: a request that may be carried", () => {
     expect(asked[0]).toEqual({
       url: "https://media.example/a.mp4?x",
       options: {
-        mode: "coded",
-        connections: 4,
         range: { start: 5, end: 150_004 },
         allowFallback: "proxies",
         patienceMs: 4000,

@@ -15,6 +15,7 @@ import {
   type ToTransport,
 } from "../shared/messages";
 import { carriedAddress, mediaUrl } from "../shared/rules";
+import { BUILT_IN } from "../shared/settings";
 import { refusalOf } from "./comparison";
 import { PortComparisons } from "./port-comparisons";
 import { kindOf, textOf, type CarriedDownload, type PagePortHost } from "./port-host";
@@ -178,8 +179,9 @@ export class PagePort {
     let download: CarriedDownload;
     try {
       download = this.#host.get(carriedAddress(target), {
-        mode,
-        connections,
+        // What the viewer left at its default is the operator's to set, also by an experiment.
+        ...(mode === BUILT_IN.mode ? {} : { mode }),
+        ...(connections === BUILT_IN.connections ? {} : { connections }),
         ...(range === null ? {} : { range }),
         ...(cache === undefined ? {} : { cache }),
         ...(player === undefined ? {} : { player }),

@@ -6,6 +6,7 @@ import "@mantine/core/styles.css";
 import "./styles/index.css";
 import { Autocomplete, createTheme, MantineProvider, Menu, Modal, Popover, Select, TagsInput } from "@mantine/core";
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import type { SyntheticEvent } from "react";
 import { createRoot } from "react-dom/client";
 import { Fault } from "./api";
 import { LoginGate } from "./login";
@@ -13,6 +14,10 @@ import { Shell } from "./shell";
 
 /** Nothing that opens is animated. */
 const still = { transitionProps: { duration: 0 } };
+/** Typing into a searchable list replaces the name of what is chosen and does not add to it. */
+const selectAll = ({ currentTarget }: SyntheticEvent<HTMLInputElement>): void => {
+  if (!currentTarget.readOnly) currentTarget.select();
+};
 const theme = createTheme({
   cursorType: "pointer",
   respectReducedMotion: true,
@@ -21,7 +26,7 @@ const theme = createTheme({
     Menu: Menu.extend({ defaultProps: still }),
     Modal: Modal.extend({ defaultProps: still }),
     Popover: Popover.extend({ defaultProps: still }),
-    Select: Select.extend({ defaultProps: { comboboxProps: still } }),
+    Select: Select.extend({ defaultProps: { comboboxProps: still, onFocus: selectAll, onClick: selectAll } }),
     TagsInput: TagsInput.extend({ defaultProps: { comboboxProps: still } }),
   },
 });

@@ -58,7 +58,10 @@ const ENROLMENT: readonly string[] = [
     digest VARCHAR PRIMARY KEY, author VARCHAR, expires_at_ms DOUBLE PRECISION, used_by VARCHAR)`,
 ];
 
-/** Makes the tables of an empty database or adds what an older version lacks, all or none. Throws if a newer Origo made the tables. */
+/**
+ * Makes the tables of an empty database, or adds what an older version lacks, all or none. Throws if a newer Origo made
+ * the tables.
+ */
 export async function migrate(database: Database): Promise<void> {
   // Several Origos may start at once over one PostgreSQL: the first one makes the tables, the others wait.
   await database.exclusive(async (inside) => {

@@ -1,5 +1,5 @@
 /** Enrolment: a part of the page Fleet. Which proxies may connect; admins let new ones in and revoke others. */
-import { Button, Code, CopyButton, Modal } from "@mantine/core";
+import { Button, Code, CopyButton, Modal, Stack } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { EnrolledProxy, EnrolmentCode, EnrolmentResponse } from "@tributary/contract/admin-schema";
@@ -96,14 +96,16 @@ function NewCode() {
         Enrol a proxy
       </Button>
       <Modal opened={made !== undefined} onClose={() => setMade(undefined)} title="Enrol a proxy" size="lg">
-        <p>Start the proxy with these variables, and with DATA_DIR set to a folder where it keeps its key:</p>
-        <Code block>{variables}</Code>
-        <p>
-          The code lets one proxy in, until {made ? clock(made.expiresAtMs, Date.now()) : ""}. It is shown only now.
-        </p>
-        <CopyButton value={variables}>
-          {({ copied, copy }) => <Button onClick={copy}>{copied ? "Copied" : "Copy"}</Button>}
-        </CopyButton>
+        <Stack gap="sm">
+          <p>Start the proxy with these variables, and with DATA_DIR set to a folder where it keeps its key:</p>
+          <Code block>{variables}</Code>
+          <p>
+            The code lets one proxy in, until {made ? clock(made.expiresAtMs, Date.now()) : ""}. It is shown only now.
+          </p>
+          <CopyButton value={variables}>
+            {({ copied, copy }) => <Button onClick={copy}>{copied ? "Copied" : "Copy"}</Button>}
+          </CopyButton>
+        </Stack>
       </Modal>
     </>
   );

@@ -1,9 +1,10 @@
-/** Errors: the errors that clients and proxies reported, newest first. */
+/** Errors: the errors that clients and proxies reported, one row for each cause, the latest first. */
 import { Button } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
-import type { ErrorReport, ErrorsResponse } from "@tributary/contract/schema";
+import type { ErrorsResponse } from "@tributary/contract/schema";
 import { api } from "../api";
-import { clock, NONE } from "../format";
+import { causesOf, messageOf, type Cause } from "../causes";
+import { clock, count, NONE } from "../format";
 import { pollMs } from "../live";
 import type { PageProps } from "../page-props";
 import { DataTable, Empty, Failure, Page, Tag } from "../ui";
@@ -29,10 +30,10 @@ export default function ErrorsPage(_props: PageProps) {
           label="Table of errors"
           className="cards"
           framed
-          heads={["Time", "Source", "Kind", "Message", "Address", "Client"]}
+          heads={["Latest", { text: "Times", num: true }, "Source", "Kind", "Message", "Proxies", "Address", "Client"]}
         >
-          {errors.map((error) => (
-            <Row key={error.id} error={error} />
+          {causesOf(errors).map((cause) => (
+            <Row key={cause.latest.id} cause={cause} />
           ))}
         </DataTable>
       ) : null}
@@ -47,18 +48,22 @@ export default function ErrorsPage(_props: PageProps) {
   );
 }
 
-function Row({ error }: { error: ErrorReport }) {
+function Row({ cause: { latest: error, count: times, proxies } }: { cause: Cause }) {
   return (
     <tr>
-      <td data-label="Time">{clock(error.atMs, Date.now())}</td>
+      <td data-label="Latest">{clock(error.atMs, Date.now())}</td>
+      <td data-label="Times" className="num">
+        {count(times)}
+      </td>
       <td data-label="Source">{error.source}</td>
       <td data-label="Kind">
         <Tag tone="bad">{error.kind}</Tag>
         {error.ledTo === undefined ? null : <Tag tone="warn">{error.ledTo}</Tag>}
       </td>
       <td data-label="Message" className="long">
-        {error.message}
+        {messageOf(error).text}
       </td>
+      <td data-label="Proxies">{proxies.length === 0 ? NONE : proxies.join(", ")}</td>
       <td data-label="Address" className="long">
         {error.url ?? NONE}
       </td>

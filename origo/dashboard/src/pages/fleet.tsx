@@ -22,6 +22,9 @@ const SAMPLES = 60;
 /** The report of a live proxy is late when the last one is older than this. */
 const LATE_MS = 3000;
 
+/** A row shows this many kinds of errors, the latest first. */
+const KINDS_SHOWN = 3;
+
 type Rates = Map<string, { atMs: number; values: number[] }>;
 
 /** Adds the rate of each new report to the last rates of its proxy. */
@@ -183,6 +186,11 @@ function ProxyRow({
       </td>
       <td data-label="Errors" className="num">
         {status ? <Tag tone={status.errors > 0 ? "bad" : "plain"}>{count(status.errors)}</Tag> : NONE}
+        {(status?.latestErrors ?? []).slice(0, KINDS_SHOWN).map((error) => (
+          <small key={error.kind} title={`${counted(error.count, "error")}, the last one ${span(error.ageMs)} ago`}>
+            {error.kind} × {count(error.count)}
+          </small>
+        ))}
         <small>{status?.rejectedMessages ? counted(status.rejectedMessages, "rejected message") : ""}</small>
       </td>
       <td data-label="Engine">{proxy.engine}</td>
