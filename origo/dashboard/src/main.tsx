@@ -14,9 +14,12 @@ import { Shell } from "./shell";
 
 /** Nothing that opens is animated. */
 const still = { transitionProps: { duration: 0 } };
-/** Typing into a searchable list replaces the name of what is chosen and does not add to it. */
-const selectAll = ({ currentTarget }: SyntheticEvent<HTMLInputElement>): void => {
-  if (!currentTarget.readOnly) currentTarget.select();
+/**
+ * Typing into a searchable list replaces the name of what is chosen and does not add to it. The browser places the
+ * caret after a click, so the text is selected later.
+ */
+const selectAll = ({ currentTarget: input }: SyntheticEvent<HTMLInputElement>): void => {
+  if (!input.readOnly) setTimeout(() => input.select());
 };
 const theme = createTheme({
   cursorType: "pointer",
