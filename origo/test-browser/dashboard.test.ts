@@ -84,7 +84,7 @@ test("the one-time link creates the first admin, who can sign out and in; a wron
   await fill(page, "Password", "a long enough password");
   await fill(page, "Password again", "a long enough password");
   await press(page, "button", "Create the first admin");
-  await sees(page, "No proxy is registered");
+  await sees(page, "No proxy is connected");
   await press(page, "button", "ada");
   await press(page, "menuitem", "Sign out");
   await sees(page, "Sign in to Origo");
@@ -95,7 +95,7 @@ test("the one-time link creates the first admin, who can sign out and in; a wron
   await page.waitForSelector("[role=alert]");
   await fill(page, "Password", "a long enough password");
   await press(page, "button", "Sign in");
-  await sees(page, "No proxy is registered");
+  await sees(page, "No proxy is connected");
 });
 
 test("an admin adds a viewer, and the viewer sees no buttons that change things", async () => {
@@ -368,9 +368,18 @@ test("one traced download: each packet of the record is in the trace, and all ar
 
 test("experiments: an experiment started in the page puts its arms into the records", async () => {
   await go("#/experiments");
-  await press(page, "button", "New experiment");
-  await fill(page, "Name", "does nothing");
-  await press(page, "button", "Save as draft");
+  const { csrfToken } = (await (await fetch(`${fleet.origo.url}/v1/login`)).json()) as { csrfToken: string };
+  const arms = [0, 1000].map((tracePerMille, index) => ({
+    name: ["control", "treatment"][index],
+    weight: 1,
+    values: { "client.tracePerMille": tracePerMille },
+  }));
+  await fetch(`${fleet.origo.url}/v1/experiments`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-csrf-token": csrfToken },
+    body: JSON.stringify({ name: "traces", question: "", arms }),
+  });
+  await page.reload();
   await sees(page, "draft");
   await press(page, "button", "Start");
   await page.waitForSelector("[role=dialog]");
