@@ -4,7 +4,7 @@
  * a proxy is a digest of its key. Nobody who reads the database or the connection can take another proxy's place.
  */
 import { createHash, createPublicKey, randomBytes, verify, type KeyObject } from "node:crypto";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { EnrolledProxy } from "@tributary/contract/admin-schema";
 import { proofText, type ApiError, type ProxyProof } from "@tributary/contract/schema";
@@ -134,7 +134,10 @@ export class Enrolment {
   async #keepCodeFile(): Promise<void> {
     const { store, codeFile, nowMs, onProblem } = this.#options;
     const code = (await readFile(codeFile, "utf8").catch(() => "")).trim();
-    if (code !== "" && (await store.isUnused(digestOf(code)))) return;
+    if (code !== "" && (await store.isUnused(digestOf(code)))) {
+      await chmod(codeFile, 0o600).catch((error: Error) => onProblem(`${codeFile} stays readable: ${error.message}`));
+      return;
+    }
     const fresh = makeCode();
     await store.addCode(digestOf(fresh), FILE_AUTHOR, nowMs(), undefined);
     await writePrivately(codeFile, `${fresh}\n`).catch((error: Error) =>
