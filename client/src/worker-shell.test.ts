@@ -140,7 +140,10 @@ test("worker: a channel for a request waits for the codec and takes the request 
   opened[0]!.resolve({ send: (bytes) => sent.push(bytes) > 0, close: () => undefined });
   await settle();
   expect(posted.map(({ type }) => type)).toContain("opened");
-  expect(sent.map((bytes) => parseFrame(bytes))).toMatchObject([{ type: "feedback", requestId: 7, final: true }]);
+  expect(sent.map((bytes) => parseFrame(bytes))).toMatchObject([
+    { type: "ping", token: 5 },
+    { type: "feedback", requestId: 7, final: true },
+  ]);
 });
 
 const typesOf = (frames: Iterable<Uint8Array>): (Frame["type"] | "parseError")[] =>
