@@ -111,7 +111,9 @@ test("PostgreSQL falls silent: intake answers 503 in time, uses new connections,
 /** Mounts a new file system of this size. Undefined when mounting is not allowed. */
 async function smallDisk(mib: number): Promise<string | undefined> {
   const place = await mkdtemp(join(tmpdir(), "origo-disk-"));
-  return spawnSync("mount", ["-t", "tmpfs", "-o", `size=${mib}m`, "tmpfs", place]).status === 0 ? place : undefined;
+  return spawnSync("mount", ["-t", "tmpfs", "-o", `size=${mib}m,mode=700`, "tmpfs", place]).status === 0
+    ? place
+    : undefined;
 }
 
 test("the disk is full: intake answers 503 until there is space again, and reads still work", async () => {
