@@ -41,8 +41,9 @@ const make: MakeCarrier = (link, natives) => {
     observe: (wanted, response) => shows(wanted)(headOf(response, natives), () => copyOf(response)),
     observeXhr: (wanted, xhr) => {
       const show = shows(wanted);
+      const body = bodyOfXhr(xhr, natives);
       headOfXhr(xhr, natives).then(
-        (head) => show(head, () => bodyOfXhr(xhr, natives)),
+        (head) => show(head, body),
         () => undefined,
       );
     },

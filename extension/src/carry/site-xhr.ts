@@ -9,6 +9,7 @@ const DONE = 4;
 export class SiteXhr implements SiteRequest {
   readonly native: XMLHttpRequest;
   readonly head: Promise<SiteHead>;
+  readonly copy: () => AsyncIterable<Uint8Array<ArrayBuffer>>;
   hasFailed = false;
   readonly #natives: Natives;
 
@@ -17,11 +18,8 @@ export class SiteXhr implements SiteRequest {
     this.#natives = natives;
     this.head = headOfXhr(native, natives);
     this.head.catch(() => (this.hasFailed = true));
+    this.copy = bodyOfXhr(native, natives);
     page.sendNatively(native);
-  }
-
-  copy(): AsyncIterable<Uint8Array<ArrayBuffer>> {
-    return bodyOfXhr(this.native, this.#natives);
   }
 
   abort(): void {
@@ -47,11 +45,11 @@ export function headOfXhr(xhr: XMLHttpRequest, natives: Natives): Promise<SiteHe
 }
 
 /**
- * The body in one piece, after it has come. It is copied before the page hears of it, because players hand the buffer
- * to a worker. Throws if the page asked for another form than bytes.
+ * The body of the answer to `xhr`, which is not sent yet, in one piece. It is copied before the page hears of it,
+ * because players hand the buffer to a worker. Reading it throws if the page asked for another form than bytes.
  */
-export async function* bodyOfXhr(xhr: XMLHttpRequest, natives: Natives): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const body = await new Promise<unknown>((resolve) => {
+export function bodyOfXhr(xhr: XMLHttpRequest, natives: Natives): () => AsyncIterable<Uint8Array<ArrayBuffer>> {
+  const done = new Promise<unknown>((resolve) => {
     const note = (): void => {
       if (natives.getXhr("readyState", xhr) !== DONE) return;
       const response = natives.getXhr("response", xhr);
@@ -59,7 +57,10 @@ export async function* bodyOfXhr(xhr: XMLHttpRequest, natives: Natives): AsyncGe
     };
     natives.listen(xhr, "readystatechange", note, true);
   });
-  const buffer = body instanceof Blob ? await body.arrayBuffer() : body;
-  if (!(buffer instanceof ArrayBuffer)) throw new TypeError("a body that is not bytes");
-  yield new Uint8Array(buffer);
+  return async function* () {
+    const body = await done;
+    const buffer = body instanceof Blob ? await body.arrayBuffer() : body;
+    if (!(buffer instanceof ArrayBuffer)) throw new TypeError("a body that is not bytes");
+    yield new Uint8Array(buffer);
+  };
 }

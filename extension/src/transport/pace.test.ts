@@ -4,8 +4,8 @@ test("pace: the site is asked, too, after twice the usual time or a little more 
   const pace = new Pace();
   expect(pace.hedgeMs("p")).toBe(HEDGE_MS_UNKNOWN);
   for (const [usualMs, hedgeMs] of [
-    [10, 100],
-    [200, 400],
+    [10, 500],
+    [300, 600],
     [1500, 1500 + HEDGE_MS_MORE],
   ] as const) {
     pace.forget("p");

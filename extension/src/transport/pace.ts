@@ -4,8 +4,8 @@
  */
 
 /** Before anything is known. */
-export const HEDGE_MS_UNKNOWN = 300;
-const HEDGE_MS_MIN = 100;
+export const HEDGE_MS_UNKNOWN = 500;
+const HEDGE_MS_MIN = 500;
 /** The page waits at most this much longer than usual. */
 export const HEDGE_MS_MORE = 300;
 /** A slower host is asked directly: if the proxies failed then, the player would have given up. */
