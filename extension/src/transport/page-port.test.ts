@@ -387,6 +387,14 @@ describe("page port: what was not compared is not carried", () => {
     page.port.send(get(2));
     await settle();
     expect(page.port.answers.at(-1)).toEqual({ type: "native", id: 2, compare: true });
+    const head = { ...COMPARE.head, headers: { ...COMPARE.head.headers, "content-type": "audio/mp4" } };
+    page.port.send({ ...COMPARE, head, id: 2 });
+    page.port.send({ type: "site-bytes", id: 2, buffer: new ArrayBuffer(10) });
+    page.port.send({ type: "site-end", id: 2, isWhole: true });
+    await settle();
+    page.port.send(get(3));
+    await settle();
+    expect(page.port.answers).toContainEqual(expect.objectContaining({ type: "head", id: 3 }));
   });
 
   test("a request during the comparison of its kind waits for the verdict, for a moment", async () => {

@@ -241,8 +241,10 @@ export class PagePort {
       }
       const refusal = refusalOf(head, route, target, this.#pageOrigin);
       if (refusal !== null) return this.#refuse(id, request, refusal);
-      if (!this.#host.trust.isKnown(asking, formOf(route.answered, head.headers)))
+      if (!this.#host.trust.isKnown(asking, formOf(route.answered, head.headers))) {
+        this.#host.trust.compareNext(asking);
         return this.#giveUp(id, request, true);
+      }
       // The head goes at once, because a player measures the rate of an answer from its head on.
       this.#postHead(id, head, route);
       request.isHeadSent = true;

@@ -15,6 +15,7 @@ export const AT_ONCE_PER_HOST = 2;
 export const AT_ONCE = 4;
 const KINDS_MAX = 1024;
 const FORMS_MAX = 8;
+const DUE_MAX = 8;
 
 /** One request of a page, as trust sees it. */
 export interface Asking {
@@ -35,6 +36,8 @@ interface Kind {
 interface Place {
   kinds: Map<string, Kind>;
   carriedCount: number;
+  /** The names of the kinds that go to the site until a comparison begins. */
+  due: Set<string>;
 }
 
 export class Trust {
@@ -52,9 +55,18 @@ export class Trust {
     const good = [...(known?.kinds ?? [])].filter(([, each]) => isGood(each, proxyIds, nowMs));
     const alike = good.filter(([each]) => each.startsWith(mannerOf(asking)));
     const isTrusted = kind === undefined ? alike.length >= KINDS_ENOUGH : isGood(kind, proxyIds, nowMs);
-    if (known === undefined || !isTrusted) return "compare";
+    if (known === undefined || !isTrusted || known.due.has(name)) return "compare";
     known.carriedCount += 1;
-    return known.carriedCount % COMPARED_ONE_IN === 0 ? "compare" : "carry";
+    if (known.carriedCount % COMPARED_ONE_IN !== 0) return "carry";
+    this.compareNext(asking);
+    return "compare";
+  }
+
+  /** Has the next answer of the kind compared, although the kind is trusted. */
+  compareNext(asking: Asking): void {
+    const { place, name } = namesOf(asking);
+    const due = this.#places.get(place)?.due.add(name);
+    if (due !== undefined && due.size > DUE_MAX) for (const oldest of [...due].slice(0, 1)) due.delete(oldest);
   }
 
   /** Whether an answer of the form `form` was compared before. Only then the page may get it. */
@@ -74,6 +86,7 @@ export class Trust {
     let end!: () => void;
     const ended = new Promise<void>((resolve) => (end = resolve));
     this.#running.set(key, { place, ended });
+    this.#places.get(place)?.due.delete(name);
     return () => {
       this.#running.delete(key);
       end();
@@ -83,7 +96,11 @@ export class Trust {
   /** The page and the proxies got the same answer, of the form `form`. */
   noteSame(asking: Asking, form: string, proxyIds: readonly string[], nowMs: number): void {
     const { place, name } = namesOf(asking);
-    const known = this.#places.get(place) ?? { kinds: new Map<string, Kind>(), carriedCount: 0 };
+    const known = this.#places.get(place) ?? {
+      kinds: new Map<string, Kind>(),
+      carriedCount: 0,
+      due: new Set<string>(),
+    };
     const formsBefore = known.kinds.get(name)?.forms.filter((each) => each !== form) ?? [];
     const kind = {
       forms: [...formsBefore, form].slice(-FORMS_MAX),
