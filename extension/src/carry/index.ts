@@ -43,9 +43,10 @@ const make: MakeCarrier = (link, natives) => {
       const show = shows(wanted);
       const body = bodyOfXhr(xhr, natives);
       headOfXhr(xhr, natives).then(
-        (head) => show(head, body),
+        (head) => show(head, () => body.copy()),
         () => undefined,
       );
+      return (response) => body.see(response);
     },
   };
 };

@@ -18,7 +18,7 @@ export class SiteXhr implements SiteRequest {
     this.#natives = natives;
     this.head = headOfXhr(native, natives);
     this.head.catch(() => (this.hasFailed = true));
-    this.copy = bodyOfXhr(native, natives);
+    this.copy = bodyOfXhr(native, natives).copy;
     page.sendNatively(native);
   }
 
@@ -44,23 +44,31 @@ export function headOfXhr(xhr: XMLHttpRequest, natives: Natives): Promise<SiteHe
   });
 }
 
-/**
- * The body of the answer to `xhr`, which is not sent yet, in one piece. It is copied before the page hears of it,
- * because players hand the buffer to a worker. Reading it throws if the page asked for another form than bytes.
- */
-export function bodyOfXhr(xhr: XMLHttpRequest, natives: Natives): () => AsyncIterable<Uint8Array<ArrayBuffer>> {
+/** The body of an answer that an XMLHttpRequest gets. */
+export interface XhrBody {
+  /** The body in one piece. Throws if the page asked for another form than bytes. */
+  copy(): AsyncIterable<Uint8Array<ArrayBuffer>>;
+  /** Must be called with the response before the page gets it, because players hand its buffer to a worker. */
+  see(response: unknown): void;
+}
+
+/** The body of the answer to `xhr`, which is not sent yet. It is copied once. */
+export function bodyOfXhr(xhr: XMLHttpRequest, natives: Natives): XhrBody {
+  let see!: (response: unknown) => void;
   const done = new Promise<unknown>((resolve) => {
-    const note = (): void => {
-      if (natives.getXhr("readyState", xhr) !== DONE) return;
-      const response = natives.getXhr("response", xhr);
+    let isSeen = false;
+    see = (response) => {
+      if (isSeen || natives.getXhr("readyState", xhr) !== DONE) return;
+      isSeen = true;
       resolve(response instanceof ArrayBuffer ? response.slice() : response);
     };
-    natives.listen(xhr, "readystatechange", note, true);
   });
-  return async function* () {
+  natives.listen(xhr, "readystatechange", () => see(natives.getXhr("response", xhr)));
+  async function* copy(): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     const body = await done;
     const buffer = body instanceof Blob ? await body.arrayBuffer() : body;
     if (!(buffer instanceof ArrayBuffer)) throw new TypeError("a body that is not bytes");
     yield new Uint8Array(buffer);
-  };
+  }
+  return { copy, see };
 }

@@ -24,8 +24,8 @@ export const natives = {
   setXhr: (name: string, of: XMLHttpRequest, value: unknown): void => xhr[name]!.set!.call(of, value),
   callXhr: (name: string, of: XMLHttpRequest, ...args: unknown[]): unknown =>
     (xhr[name]!.value as (...args: unknown[]) => unknown).apply(of, args),
-  listen: (to: EventTarget, type: string, listener: (event: ProgressEvent) => void, isFirst = false): void =>
-    addEventListener.call(to, type, listener as (event: Event) => void, isFirst),
+  listen: (to: EventTarget, type: string, listener: (event: ProgressEvent) => void): void =>
+    addEventListener.call(to, type, listener as (event: Event) => void),
   setTimeout: window.setTimeout.bind(window),
   clearTimeout: window.clearTimeout.bind(window),
 };

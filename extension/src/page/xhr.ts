@@ -23,6 +23,8 @@ interface Opened {
 interface ObjectState {
   opened: Opened | null;
   emulation: XhrEmulation | null;
+  /** Hears of the response before the page gets it. */
+  see?: ((response: unknown) => void) | undefined;
 }
 
 type Xhr = XMLHttpRequest;
@@ -81,7 +83,7 @@ export function patchXhr(link: Link, permits: Permits): void {
     if (carrier === null) {
       link.prepare();
       noteAnswer(xhr);
-      link.carrier?.observeXhr(request, xhr);
+      state.see = link.carrier?.observeXhr(request, xhr);
       return Reflect.apply(target, xhr, args);
     }
     const sendNatively = (copy: Xhr): void => {
@@ -110,16 +112,21 @@ export function patchXhr(link: Link, permits: Permits): void {
       : emulation.allHeaders();
   });
 
-  patchGetters(prototype, emulationOf);
+  patchGetters(prototype, stateOf);
   patchSetters(prototype, stateOf);
 }
 
-function patchGetters(prototype: Xhr, emulationOf: (xhr: unknown) => XhrEmulation | null): void {
+function patchGetters(prototype: Xhr, stateOf: (xhr: unknown) => ObjectState | undefined): void {
+  const emulationOf = (xhr: unknown): XhrEmulation | null => stateOf(xhr)?.emulation ?? null;
   for (const name of ["readyState", "status", "statusText", "responseURL", "response"] as const) {
     patchAccessor(prototype, name, {
       get: (native, xhr) => {
         const emulation = emulationOf(xhr);
-        if (emulation === null) return native();
+        if (emulation === null) {
+          const value = native();
+          if (name === "response") stateOf(xhr)?.see?.(value);
+          return value;
+        }
         return emulation.native === null ? emulation[name] : natives.getXhr(name, emulation.native);
       },
     });

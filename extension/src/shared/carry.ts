@@ -90,6 +90,6 @@ export interface Carrier {
   emulate(page: PageXhr, wanted: MediaRequest): XhrEmulation;
   /** The browser answered `wanted` itself: the answer may show whether the proxies get the same. */
   observe(wanted: MediaRequest, response: Response): void;
-  /** The same for a native object that is about to be sent. */
-  observeXhr(wanted: MediaRequest, xhr: XMLHttpRequest): void;
+  /** The same for a native object that is about to be sent. The result is called before the page gets the response. */
+  observeXhr(wanted: MediaRequest, xhr: XMLHttpRequest): (response: unknown) => void;
 }
