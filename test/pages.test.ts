@@ -87,7 +87,7 @@ test("a page with a video gets its port before it plays, and sessions once it as
     const health = await Promise.all(fleet.proxies.map(({ url }) => getJson<{ sessions: number }>(`${url}/healthz`)));
     return health.reduce((sum, { sessions: own }) => sum + own, 0);
   };
-  await eventually(sessions, (count) => count === 0);
+  await eventually(sessions, (count) => count === 0, 60);
   const open = await openBrowser({
     headless: true,
     defaults: { origoUrl: fleet.origo.url, mode: "coded", connections: 4 },
