@@ -118,7 +118,10 @@ export class ChunkStore {
 
   /** Ends all fetches. Their readers get a failure. */
   close(): void {
-    for (const chunk of [...this.#fetching]) chunk.cancel.abort();
+    for (const chunk of [...this.#fetching]) {
+      chunk.cancel.abort();
+      chunk.wake();
+    }
   }
 
   /** The known answers that the origin has given to this request, or to one for the whole. They may be stale. */

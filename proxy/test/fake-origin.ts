@@ -96,12 +96,18 @@ export const LIMITS = {
   unreadBytes: 2 ** 28,
 };
 
+const stores: ChunkStore[] = [];
+afterEach(() => {
+  for (const store of stores.splice(0)) store.close();
+});
+
 export function setup(limits: Partial<ChunkLimits> = {}) {
   const origin = new FakeOrigin();
   const clock = { ms: 0 };
   const logged: string[] = [];
   const log = (event: string, fields?: LogFields) => void logged.push(`${event} ${JSON.stringify(fields)}`);
   const store = new ChunkStore({ egress: origin, log, limits: { ...LIMITS, ...limits }, nowMs: () => clock.ms });
+  stores.push(store);
   const open = (url = URL_A, range?: RangeRequest, cache?: CacheMode) => {
     const reader = new Reader();
     return { reader, lease: store.open({ url, range, cache }, reader) };
