@@ -9,6 +9,7 @@ import https from "node:https";
 import { isIP } from "node:net";
 import type tls from "node:tls";
 import type { Client } from "../clients";
+import { abortable } from "./abortable";
 import { VettedAgents, type VettedRequestOptions } from "./dial";
 import { EgressError, egressError } from "./error";
 import { Lookup } from "./lookup";
@@ -349,20 +350,6 @@ async function within<T>(promise: Promise<T>, ms: number): Promise<T> {
   } finally {
     clearTimeout(timer);
     promise.catch(() => undefined);
-  }
-}
-
-async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  let stop = (): void => undefined;
-  const aborted = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(signal.reason);
-    signal.addEventListener("abort", stop, { once: true });
-    if (signal.aborted) stop();
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", stop);
   }
 }
 

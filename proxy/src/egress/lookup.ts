@@ -9,6 +9,7 @@ import dns from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { Seats } from "../seats";
+import { abortable } from "./abortable";
 import { EgressError, egressError } from "./error";
 
 export interface LookupOptions {
@@ -94,7 +95,7 @@ export class Lookup {
 
   async #askSystem(host: string, signal: AbortSignal): Promise<string[]> {
     const asked = this.#inTurn(() => dns.lookup(host, { all: true }));
-    return (await orAborted(asked, signal)).map(({ address }) => address);
+    return (await abortable(asked, signal)).map(({ address }) => address);
   }
 
   /** Runs `SYSTEM_LOOKUPS_MAX` at once. A look-up of the system cannot be stopped. */
@@ -129,28 +130,13 @@ async function askServers(host: string, signal: AbortSignal): Promise<string[]> 
   const none = (): string[] => [];
   try {
     const six = resolver.resolve6(host).catch(none);
-    const four = await orAborted(resolver.resolve4(host).catch(none), signal);
+    const four = await abortable(resolver.resolve4(host).catch(none), signal);
     const late = new Promise<string[]>((resolve) => setTimeout(() => resolve([]), SECOND_FAMILY_MS));
-    const others = await orAborted(four.length > 0 ? Promise.race([six, late]) : six, signal);
+    const others = await abortable(four.length > 0 ? Promise.race([six, late]) : six, signal);
     if (four.length + others.length === 0) throw failure(host);
     return [...four, ...others];
   } finally {
     resolver.cancel();
-  }
-}
-
-async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  let stop = (): void => undefined;
-  const aborted = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(signal.reason as Error);
-    signal.addEventListener("abort", stop, { once: true });
-    if (signal.aborted) stop();
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-    promise.catch(() => undefined);
   }
 }
 
