@@ -5,6 +5,7 @@
  * so a page can neither slow down another page's host nor learn what others asked for. Pure: time arrives as `nowMs`.
  */
 import type { Trouble } from "../shared/runtime";
+import { keepLatest } from "./keep-latest";
 
 /** After this many failures in a row a host goes direct for REST_MS. Failures closer than FAILURE_APART_MS are one. */
 export const FAILURES_MAX = 3;
@@ -154,12 +155,4 @@ function keyOf(pageOrigin: string, of: string): string {
 
 function kindOfChunk({ host, pathname }: URL): string {
   return host + pathname.replace(/\d+/g, "#");
-}
-
-/** Sets `key` as the newest entry and removes the oldest if there are more than `max`. */
-function keepLatest<Value>(map: Map<string, Value>, key: string, value: Value, max: number): void {
-  map.delete(key);
-  map.set(key, value);
-  const oldest = map.keys().next();
-  if (map.size > max && oldest.done === false) map.delete(oldest.value);
 }

@@ -2,6 +2,7 @@
  * Pace: how long the proxies usually take to the head of an answer, by page origin and host. It decides when the page
  * asks the site beside them. Pure.
  */
+import { keepLatest } from "./keep-latest";
 
 /** Before anything is known. */
 export const HEDGE_MS_UNKNOWN = 500;
@@ -19,10 +20,7 @@ export class Pace {
 
   note(place: string, ms: number): void {
     const before = this.#usualMs.get(place) ?? ms;
-    this.#usualMs.delete(place);
-    this.#usualMs.set(place, before + NEWEST * (ms - before));
-    const oldest = this.#usualMs.keys().next();
-    if (this.#usualMs.size > HOSTS_MAX && oldest.done === false) this.#usualMs.delete(oldest.value);
+    keepLatest(this.#usualMs, place, before + NEWEST * (ms - before), HOSTS_MAX);
   }
 
   /** When the page asks the site, too. */

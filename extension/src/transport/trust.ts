@@ -52,10 +52,10 @@ export class Trust {
     if (running !== undefined) return running.ended;
     const known = this.#places.get(place);
     const kind = known?.kinds.get(name);
-    const good = [...(known?.kinds ?? [])].filter(([, each]) => isGood(each, proxyIds, nowMs));
-    const alike = good.filter(([each]) => each.startsWith(mannerOf(asking)));
-    const isTrusted = kind === undefined ? alike.length >= KINDS_ENOUGH : isGood(kind, proxyIds, nowMs);
-    if (known === undefined || !isTrusted || known.due.has(name)) return "compare";
+    if (known === undefined) return "compare";
+    const isKindGood = (each: Kind): boolean => isGood(each, proxyIds, nowMs);
+    const isTrusted = kind === undefined ? areEnough(known, mannerOf(asking), isKindGood) : isKindGood(kind);
+    if (!isTrusted || known.due.has(name)) return "compare";
     known.carriedCount += 1;
     if (known.carriedCount % COMPARED_ONE_IN !== 0) return "carry";
     this.compareNext(asking);
@@ -134,6 +134,12 @@ export class Trust {
 
 function isGood(kind: Kind, proxyIds: readonly string[], nowMs: number): boolean {
   return nowMs < kind.untilMs && proxyIds.every((id) => kind.proxyIds.has(id));
+}
+
+/** Whether so many good kinds of the same manner are known that the host is trusted with another one. */
+function areEnough({ kinds }: Place, manner: string, isKindGood: (kind: Kind) => boolean): boolean {
+  const alike = [...kinds].filter(([name, kind]) => name.startsWith(manner) && isKindGood(kind));
+  return alike.length >= KINDS_ENOUGH;
 }
 
 function namesOf(asking: Asking): { place: string; name: string } {
