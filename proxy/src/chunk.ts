@@ -117,7 +117,7 @@ export function leaderOf({ readers }: StoredChunk): Reader {
   return [...readers].reduce((first, reader) => (reader.wantedBytes > first.wantedBytes ? reader : first));
 }
 
-/** The bytes that were not fetched in vain. A client that uses 32 proxies takes a 32nd of a chunk from each. */
+/** The fetched bytes that the reader has used. A client that uses 32 proxies takes a 32nd of a chunk from each. */
 export const usedBy = ({ takenBytes, wantedBytes }: Reader): number =>
   Math.min(wantedBytes, CONNECTIONS_MAX * takenBytes);
 

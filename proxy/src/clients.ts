@@ -18,7 +18,7 @@ export interface ClientLimits {
 /** The bytes of an address are counted for this time, and then from 0 again. */
 const BYTES_WINDOW_MS = 600_000;
 const OFFERS_WINDOW_MS = 60_000;
-/** So short that whoever waits for the end of a window does not notice it. */
+/** A client that waits for the end of a window does not notice a time this short. */
 const WORK_WINDOW_MS = 100;
 /** A session that took more than its part in this many windows in a row is dropped. */
 const WORK_WINDOWS_MAX = 20;
