@@ -15,10 +15,9 @@ import {
   type ToTransport,
 } from "../shared/messages";
 import { carriedAddress, mediaUrl } from "../shared/rules";
-import { BUILT_IN } from "../shared/settings";
 import { refusalOf } from "./comparison";
 import { PortComparisons } from "./port-comparisons";
-import { kindOf, textOf, type CarriedDownload, type PagePortHost } from "./port-host";
+import { kindOf, optionsOf, textOf, type CarriedDownload, type PagePortHost } from "./port-host";
 import { isWithin, routeOf, type Route } from "./route";
 import { formOf, type Asking } from "./trust";
 
@@ -175,17 +174,11 @@ export class PagePort {
 
   #start(message: Get, target: URL): void {
     const { id, range, cache, patienceMs, player } = message;
-    const { mode, connections } = this.#host.settings();
     let download: CarriedDownload;
     try {
       download = this.#host.get(carriedAddress(target), {
-        // What the viewer left at its default is the operator's to set, also by an experiment.
-        ...(mode === BUILT_IN.mode ? {} : { mode }),
-        ...(connections === BUILT_IN.connections ? {} : { connections }),
-        ...(range === null ? {} : { range }),
-        ...(cache === undefined ? {} : { cache }),
+        ...optionsOf(this.#host.settings(), { range, cache }),
         ...(player === undefined ? {} : { player }),
-        allowFallback: "proxies",
         patienceMs: Math.max(PATIENCE_MS_MIN, patienceMs),
       });
     } catch (error) {

@@ -5,7 +5,7 @@
 import type { ToPage, ToTransport } from "../shared/messages";
 import { carriedAddress, mediaUrl } from "../shared/rules";
 import { compare, COMPARISON_MS_MAX, SiteBody, type Verdict } from "./comparison";
-import { kindOf, textOf, type CarriedDownload, type PagePortHost } from "./port-host";
+import { kindOf, optionsOf, textOf, type CarriedDownload, type PagePortHost } from "./port-host";
 import { routeOf } from "./route";
 import type { Asking } from "./trust";
 
@@ -61,7 +61,6 @@ export class PortComparisons {
   }
 
   async #run(message: Compare, target: URL, asking: Asking): Promise<void> {
-    const { mode, connections } = this.host.settings();
     const body = new SiteBody();
     let download: CarriedDownload | undefined;
     const abort = (): void => {
@@ -71,13 +70,7 @@ export class PortComparisons {
     this.#bodies.set(message.id, { body, abort });
     const timer = setTimeout(abort, COMPARISON_MS_MAX);
     try {
-      download = this.host.get(carriedAddress(target), {
-        mode,
-        connections,
-        ...(message.range === null ? {} : { range: message.range }),
-        ...(message.cache === undefined ? {} : { cache: message.cache }),
-        allowFallback: "proxies",
-      });
+      download = this.host.get(carriedAddress(target), optionsOf(this.host.settings(), message));
       const head = await download.head;
       const route = routeOf(head, target);
       if (route === undefined) return;

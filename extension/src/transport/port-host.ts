@@ -1,6 +1,7 @@
 /** Port host: what the pages' ports need from the transport, and how they tell an error. */
 import type { Download, GetOptions } from "@tributary/client";
-import type { Settings } from "../shared/settings";
+import type { ToTransport } from "../shared/messages";
+import { BUILT_IN, type Settings } from "../shared/settings";
 import type { Detours } from "./detours";
 import type { Pace } from "./pace";
 import type { Trust } from "./trust";
@@ -29,6 +30,21 @@ export interface PagePortHost {
   /** The port was closed, by either side. */
   closed(port: object): void;
   nowMs(): number;
+}
+
+/** The options of a download that a page's request causes, carried or compared. */
+export function optionsOf(
+  { mode, connections }: Settings,
+  { range, cache }: Pick<Extract<ToTransport, { type: "get" }>, "range" | "cache">,
+): GetOptions {
+  return {
+    // What the viewer left at its default is the operator's to set, also by an experiment.
+    ...(mode === BUILT_IN.mode ? {} : { mode }),
+    ...(connections === BUILT_IN.connections ? {} : { connections }),
+    ...(range === null ? {} : { range }),
+    ...(cache === undefined ? {} : { cache }),
+    allowFallback: "proxies",
+  };
 }
 
 export function kindOf(error: unknown): string {
