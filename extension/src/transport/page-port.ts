@@ -173,11 +173,11 @@ export class PagePort {
   }
 
   #start(message: Get, target: URL): void {
-    const { id, range, cache, patienceMs, player } = message;
+    const { id, patienceMs, player } = message;
     let download: CarriedDownload;
     try {
       download = this.#host.get(carriedAddress(target), {
-        ...optionsOf(this.#host.settings(), { range, cache }),
+        ...optionsOf(this.#host.settings(), message),
         ...(player === undefined ? {} : { player }),
         patienceMs: Math.max(PATIENCE_MS_MIN, patienceMs),
       });
