@@ -46,15 +46,31 @@ export function watchPlainVideos(link: Link, permits: Permits): void {
   );
 }
 
-/** Whether the page may read `url`. If no request of the page has told that yet, the browser asks for one byte. */
+/**
+ * Whether the page may read `url`. If no request of the page has told that yet, the browser asks for one byte. It lists
+ * a request (`Permits`) when the body has ended, so the body is read and not cancelled. A site that sends more than
+ * that one byte has no ranges, and the browser plays its file.
+ */
 async function isPermitted(url: string, permits: Permits): Promise<boolean> {
   if (permits.allows(url)) return true;
   try {
     const response = await natives.fetch(url, { headers: { Range: "bytes=0-0" } });
     permits.note(url, natives.responseUrl(response), response);
-    await response.body?.cancel();
+    if (!(await isShort(response))) return false;
   } catch {
     // The browser says why.
   }
   return permits.allows(url);
+}
+
+/** Whether the body has one byte at most. */
+async function isShort({ body }: Response): Promise<boolean> {
+  const reader = body?.getReader();
+  for (let bytes = 0; bytes <= 1;) {
+    const piece = await reader?.read();
+    if (piece?.value === undefined) return true;
+    bytes += piece.value.length;
+  }
+  void reader?.cancel();
+  return false;
 }
