@@ -5,7 +5,7 @@
 import type { ResponseHead, Rejection } from "@tributary/contract";
 import type { Trace } from "@tributary/contract/query-schema";
 import type { DownloadRecord, DrawnArm } from "@tributary/contract/schema";
-import type { Mode, ProxyInfo } from "./api";
+import type { Mode, OwnRest, ProxyInfo } from "./api";
 import { abortError, DownloadError, messageOf } from "./errors";
 import type { RequestTrace } from "./messages";
 import type { Hasher, Platform } from "./platform";
@@ -181,6 +181,11 @@ export class ActiveDownload {
     this.settle({ kind: "aborted" });
   }
 
+  /** Why it failed; undefined if it did not. */
+  get rejection(): Rejection | undefined {
+    return this.#result?.kind === "failed" ? this.#result.rejection : undefined;
+  }
+
   /** Ends the caller's streams. Only the first call counts. */
   settle(result: ModeResult): void {
     if (this.#result) return;
@@ -198,14 +203,22 @@ export class ActiveDownload {
     this.#rejectHead(error as Error);
   }
 
-  /** Returns the record of a settled download. It waits up to `closeWaitMs` for `closing`. */
-  async record(reporting: Reporting): Promise<DownloadRecord> {
+  /**
+   * Returns the record of a settled download. It waits up to `closeWaitMs` for `closing`. `rest` is what the caller
+   * itself has just fetched.
+   */
+  async record(reporting: Reporting, rest?: OwnRest): Promise<DownloadRecord> {
+    if (rest !== undefined) this.#durationMs = this.elapsedMs();
     await this.#closed();
-    const result = this.#result ?? { kind: "aborted" };
     const { tally } = this;
     const { request, configVersion, experiments } = this.#basis;
-    const netBytes = this.sink.deliveredBytes;
-    const { grossBytes } = tally;
+    const netBytes = rest === undefined ? this.sink.deliveredBytes : rest.offset + rest.bytes;
+    const directBytes = tally.directBytes + (rest?.bytes ?? 0);
+    const grossBytes = tally.grossBytes + (rest?.bytes ?? 0);
+    const fallback = rest?.reason ?? this.fallback;
+    const error = this.#errorOf(rest);
+    const restHeadMs = rest && Math.min(rest.headMs, this.#durationMs);
+    const outcome = rest?.outcome ?? this.#result?.kind ?? "aborted";
     const perSecond = (bytes: number): number => (this.#durationMs > 0 ? (bytes * 1000) / this.#durationMs : 0);
     const coded = UNCODED_MODES.has(request.mode) ? {} : request.tuning;
     const contentType = this.head?.headers["content-type"]?.split(";")[0]?.trim().slice(0, TYPE_CHARS_MAX);
@@ -214,7 +227,7 @@ export class ActiveDownload {
       ...tally.totals,
       contentType,
       totalBytes: this.head?.totalBytes,
-      headMs: this.#headMs,
+      headMs: this.#headMs ?? restHeadMs,
       engine: this.engine,
       connectMs: this.connectMs,
       firstPacketMs: this.firstPacketMs,
@@ -227,21 +240,22 @@ export class ActiveDownload {
       ...(request.range ? { range: request.range } : {}),
       mode: request.mode,
       connections: request.connections,
-      status: this.head?.status ?? 0,
+      purpose: request.purpose,
+      status: rest?.status ?? this.head?.status ?? 0,
       netBytes,
       grossBytes,
-      directBytes: tally.directBytes,
+      directBytes,
       durationMs: this.#durationMs,
-      firstByteMs: this.#firstByteMs ?? this.#durationMs,
+      firstByteMs: Math.min(this.#durationMs, this.#firstByteMs ?? restHeadMs ?? Infinity),
       serverFetchMs: this.serverFetchMs,
       closeMs: Math.max(0, this.elapsedMs() - this.#durationMs),
       throughputBytesPerSec: perSecond(grossBytes),
       goodputBytesPerSec: perSecond(netBytes),
       normalizedGoodput: grossBytes > 0 ? netBytes / grossBytes : 0,
-      outcome: result.kind,
-      ...(result.kind === "complete" ? {} : { error: this.#errorOf(result) }),
-      fallback: this.fallback === undefined ? null : { ...cut(this.fallback), bytes: tally.directBytes },
-      sha256: await this.#lastDigest(result.kind === "complete"),
+      outcome,
+      ...(error === undefined ? {} : { error: cut(error) }),
+      fallback: fallback === undefined ? null : { ...cut(fallback), bytes: directBytes },
+      sha256: await this.#lastDigest(outcome === "complete" && rest === undefined),
       ...pickDefined(optional, [
         "generationSize",
         "windowPackets",
@@ -286,12 +300,14 @@ export class ActiveDownload {
     return digest;
   }
 
-  #errorOf(result: Exclude<ModeResult, { kind: "complete" }>): NonNullable<DownloadRecord["error"]> {
-    if (result.kind === "failed") {
-      return cut(result.rejection);
-    }
-    const { reason } = this.signal as { reason: unknown };
-    return cut({ kind: "aborted", message: messageOf(reason) });
+  /** Why the caller did not get all bytes. */
+  #errorOf(rest: OwnRest | undefined): Rejection | undefined {
+    const result = this.#result ?? { kind: "aborted" };
+    if (rest?.outcome === "complete" || (rest === undefined && result.kind === "complete")) return undefined;
+    if (rest?.outcome === "failed") return { kind: "originFailed", message: "The caller's own request failed, too." };
+    if (rest?.outcome === "aborted") return { kind: "aborted", message: "The caller gave up its own request." };
+    if (result.kind === "failed") return result.rejection;
+    return { kind: "aborted", message: messageOf((this.signal as { reason: unknown }).reason) };
   }
 }
 

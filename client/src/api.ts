@@ -1,5 +1,13 @@
 /** The public types of the library: the options of a download and its results. This file has no code but constants. */
-import { TRANSPORTS, type ByteRange, type CacheMode, type Mode, type ResponseHead } from "@tributary/contract";
+import {
+  TRANSPORTS,
+  type ByteRange,
+  type CacheMode,
+  type Mode,
+  type Rejection,
+  type ResponseHead,
+} from "@tributary/contract";
+import type { OUTCOMES, PURPOSES } from "@tributary/contract/record-fields";
 import type { DownloadRecord, ListedProxy } from "@tributary/contract/schema";
 
 export { MODES, type Mode } from "@tributary/contract";
@@ -12,6 +20,20 @@ export type ProxyInfo = ListedProxy;
 export const TRANSPORT_OPTIONS = ["auto", ...TRANSPORTS] as const;
 /** The transport of the datagrams. `auto` lets the client choose. Any other value is the only one that is tried. */
 export type TransportOption = (typeof TRANSPORT_OPTIONS)[number];
+
+/** What the caller itself fetched from the origin, for the record. */
+export interface OwnRest {
+  /** Why it did not take this from the proxies. */
+  reason: Rejection;
+  /** The bytes that the caller had from the proxies before. */
+  offset: number;
+  bytes: number;
+  /** HTTP status of the answer that the caller used; 0 if there was none. */
+  status: number;
+  /** From the start of the download to the head of the origin's answer. */
+  headMs: number;
+  outcome: (typeof OUTCOMES)[number];
+}
 
 export interface GetOptions {
   /** Default `coded`. */
@@ -41,6 +63,10 @@ export interface GetOptions {
    * then a fetch of the rest from the origin. `proxies` allows only HTTP through the proxies. `false` allows nothing.
    */
   allowFallback?: boolean | "proxies";
+  /** Default `request`. */
+  purpose?: (typeof PURPOSES)[number];
+  /** Undefined if the caller took all from the proxies. The record waits for it. */
+  ownRest?: Promise<OwnRest | undefined>;
 }
 
 export interface Download {

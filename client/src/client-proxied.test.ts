@@ -1,3 +1,4 @@
+import type { OwnRest } from "./api";
 import { build, expectWhole, fetchAll, PROXIED_MODES } from "../test/scene";
 import { readAll } from "../test/support";
 
@@ -120,5 +121,50 @@ describe.each(PROXIED_MODES)("%s", (mode) => {
     const outcome = await fetchAll("no-length", { mode });
     expectWhole(outcome, origin.body);
     if (mode.endsWith("mutp")) expect(outcome.record.fallback!.kind).toBe("lengthUnknown");
+  });
+});
+
+describe("the caller finishes a download itself", () => {
+  const mode = "coded";
+
+  test("client: the record of a download that the caller finishes itself tells both parts", async () => {
+    await build([{ mute: true }], 100_000);
+    const rest = { offset: 0, bytes: 100_000, status: 200, headMs: 5, outcome: "complete" } as const;
+    const ownRest = new Promise<OwnRest>((resolve) =>
+      setTimeout(() => resolve({ reason: { kind: "stalled", message: "Nothing came." }, ...rest }), 500),
+    );
+    const { record, error } = await fetchAll("file", { mode, allowFallback: "proxies", ownRest });
+    expect(error).toMatchObject({ kind: "stalled" });
+    expect(record).toMatchObject({
+      ...{ mode, outcome: "complete", status: 200, netBytes: 100_000, directBytes: 100_000, sha256: null },
+      ...{
+        fallback: { kind: "stalled", message: "Nothing came.", bytes: 100_000 },
+        firstByteMs: 5,
+        purpose: "request",
+      },
+    });
+    expect(record.error).toBeUndefined();
+    expect(record.durationMs).toBeGreaterThan(400);
+    expect(record.grossBytes).toBe(100_000 + record.proxies.reduce((sum, { bytes }) => sum + bytes, 0));
+  });
+
+  test("client: what the caller did not finish is not complete, and a closed client waits for nobody", async () => {
+    const { client, origin } = await build([{ mute: true }], 100_000);
+    const rest = { offset: 0, bytes: 7, status: 200, headMs: 5, reason: { kind: "stalled", message: "" } } as const;
+    const broken = await fetchAll("file", {
+      mode,
+      allowFallback: "proxies",
+      ownRest: Promise.resolve({ ...rest, outcome: "failed" }),
+    });
+    expect(broken.record).toMatchObject({ outcome: "failed", netBytes: 7, error: { kind: "originFailed" } });
+    const given = await fetchAll("file", {
+      mode,
+      allowFallback: "proxies",
+      ownRest: Promise.resolve({ ...rest, outcome: "aborted" }),
+    });
+    expect(given.record).toMatchObject({ outcome: "aborted", fallback: { kind: "stalled", bytes: 7 } });
+    const { record } = client.get(`${origin.url}/file`, { mode, ownRest: new Promise(() => undefined) });
+    await client.close();
+    expect(await record).toMatchObject({ outcome: "aborted", fallback: null });
   });
 });

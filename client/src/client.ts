@@ -90,6 +90,8 @@ export class ProxyClient {
   readonly #board = new LiveBoard();
   readonly #downloads = new Map<ActiveDownload, Promise<DownloadRecord>>();
   #closed = false;
+  #noteClosed!: () => void;
+  readonly #untilClosed = new Promise<undefined>((resolve) => (this.#noteClosed = () => resolve(undefined)));
 
   constructor(options: ProxyClientOptions) {
     const origoUrl = parseOrigoUrl(options.origoUrl);
@@ -205,6 +207,7 @@ export class ProxyClient {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    this.#noteClosed();
     const records = [...this.#downloads.values()];
     for (const download of this.#downloads.keys()) download.abort("The client was closed.");
     await Promise.all(records);
@@ -258,9 +261,10 @@ export class ProxyClient {
     } catch (error) {
       download.settle({ kind: "failed", rejection: { kind: "internal", message: messageOf(error) } });
     }
-    const record = await download.record(this.#reporting);
-    if (record.outcome === "failed" && record.error)
-      this.reportError(record.error.kind, record.error.message, download.request.url);
+    const rest = await Promise.race([given.ownRest, this.#untilClosed]);
+    const record = await download.record(this.#reporting, rest);
+    if (download.rejection !== undefined)
+      this.#report(download.rejection, download.request.url, rest === undefined ? undefined : "fallback");
     if (this.#reportRecords) this.#reporter.record(record);
     const trace = download.trace();
     if (trace) this.#reporter.trace(trace);

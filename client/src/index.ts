@@ -8,6 +8,7 @@ export {
   type LiveProxy,
   type LiveStats,
   type Mode,
+  type OwnRest,
   type ProxyInfo,
   type Source,
 } from "./api";

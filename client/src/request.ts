@@ -15,6 +15,7 @@ export interface Request {
   readonly mode: Mode;
   readonly connections: number;
   readonly allowFallback: boolean | "proxies";
+  readonly purpose: NonNullable<GetOptions["purpose"]>;
   readonly comment: string | undefined;
   readonly userComment: string | undefined;
   readonly player: string | undefined;
@@ -49,6 +50,7 @@ export function parseRequest(url: string, options: GetOptions): Request {
     mode,
     connections,
     allowFallback: options.allowFallback ?? CLIENT_SETTINGS["client.allowFallback"].default,
+    purpose: options.purpose ?? "request",
     comment: options.comment,
     userComment: options.userComment,
     player: options.player,

@@ -13,6 +13,7 @@ export type { FieldType, RecordField } from "./record-field";
 
 export const SOURCES = ["extension", "cli", "library"] as const;
 export const OUTCOMES = ["complete", "failed", "aborted"] as const;
+export const PURPOSES = ["request", "comparison"] as const;
 
 export const RECORD_FIELDS = {
   id: {
@@ -42,6 +43,15 @@ export const RECORD_FIELDS = {
     help: "When the download began, by the client's clock.",
   },
   source: { label: "Source", type: "choice", values: SOURCES, record: "required", help: "What made the download." },
+  purpose: {
+    label: "Purpose",
+    type: "choice",
+    values: PURPOSES,
+    record: "optional",
+    help:
+      "What the download was for: a request, or a comparison of the proxies' answer with the site's, which no page " +
+      "gets.",
+  },
   clientVersion: {
     label: "Client version",
     type: "label",
@@ -136,7 +146,7 @@ export const RECORD_FIELDS = {
     label: "SHA-256",
     type: "sha256",
     record: "nullable",
-    help: "Digest of the delivered bytes of a complete download.",
+    help: "Digest of the delivered bytes of a complete download; empty if the page fetched some itself.",
   },
   mode: { label: "Mode", type: "choice", values: MODES, record: "required", help: "How the download was made." },
   connections: {
@@ -216,21 +226,26 @@ export const RECORD_FIELDS = {
     type: "choice",
     values: REJECTION_KINDS,
     path: ["fallback", "kind"],
-    help: "Why the client fetched the rest directly, as a kind.",
+    help:
+      "Why the client or the page fetched the rest, or all, directly. Two kinds are no fault of the proxies: with " +
+      "`siteFirst` the site answered before them, with `notShown` the page may not have their answer. A request that " +
+      "the page gave up is aborted and has no kind.",
   },
   fallbackMessage: {
     label: "Fallback message",
     type: "text",
     max: L.messageChars,
     path: ["fallback", "message"],
-    help: "Why the client fetched the rest directly, in words.",
+    help: "Why the client or the page fetched the rest directly, in words.",
   },
   fallbackBytes: {
     label: "Fallback bytes",
     type: "count",
     unit: "B",
     path: ["fallback", "bytes"],
-    help: "Bytes that the client fetched directly after the proxies failed.",
+    help:
+      "Bytes that the client or the page fetched directly. A page says its own: 0 for a `fetch` that it aborted in " +
+      "the middle.",
   },
   durationMs: {
     label: "Duration",

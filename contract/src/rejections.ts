@@ -102,6 +102,9 @@ const NAMED_KINDS = [
   "stalled",
   // Proxies delivered other bytes than the site has.
   "wrongBytes",
+  // The page got the site's own answer: it came first, or the page may not have what the proxies brought.
+  "siteFirst",
+  "notShown",
   // A peer of another version sent a kind that is not listed here. The message begins with that kind.
   "unknown",
 ] as const;

@@ -38,6 +38,7 @@ export function recordOf(fields: Partial<DownloadRecord> = {}): DownloadRecord {
     clientId: randomUUID(),
     startedAtMs: 1_790_000_000_000.25,
     source: "cli",
+    purpose: "request",
     clientVersion: "0.1.0",
     agent: "node/20",
     os: "linux",
@@ -127,6 +128,7 @@ export function recordOf(fields: Partial<DownloadRecord> = {}): DownloadRecord {
 export function bareRecordOf(): DownloadRecord {
   const bare = recordOf();
   const optional = [
+    "purpose",
     "clientVersion",
     "agent",
     "os",

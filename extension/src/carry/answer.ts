@@ -5,6 +5,7 @@
 import type { Carrier, MediaRequest } from "../shared/carry";
 import type { PageResponseHead } from "../shared/messages";
 import type { Natives } from "../page/natives";
+import type { Endings } from "./endings";
 import { SiteFetch, type FetchNatively } from "./site-fetch";
 
 /** Answers `request`, carried as `wanted`. `fetchNatively` asks the site itself. */
@@ -14,11 +15,17 @@ export function respond(
   fetchNatively: FetchNatively,
   natives: Natives,
   carry: Carrier["carry"],
+  endings: Endings,
 ): Promise<Response> {
   return new Promise((resolve, reject) => {
     let answer: Answer | null = null;
     const carried = carry(wanted, {
-      askSite: () => new SiteFetch(natives, fetchNatively, request.signal),
+      askSite: () => {
+        const ended = endings.next(wanted.url, performance.now());
+        const site = new SiteFetch(natives, fetchNatively, request.signal);
+        void ended.then((bytes) => site.noteEnd(bytes));
+        return site;
+      },
       native: ({ response }) => {
         request.signal.removeEventListener("abort", onAbort);
         resolve(response);

@@ -1,6 +1,6 @@
 import type { ByteRange } from "@tributary/contract";
-import type { ToPage, SiteHead } from "../shared/messages";
-import type { CarriedRequestEvents, SiteRequest } from "../shared/carry";
+import type { Fetched, ToPage, SiteHead } from "../shared/messages";
+import type { CarriedRequestEvents, SiteEnd, SiteRequest } from "../shared/carry";
 import type { Link, LinkListener } from "../page/link";
 import { CarriedRequest, REPLY_MS, STALL_MS } from "./carried-request";
 import { Asked, OURS_MS, WAITS_MS_MAX } from "./site";
@@ -31,6 +31,8 @@ class Site implements SiteRequest {
   answer!: (head: SiteHead) => void;
   fail!: (error: Error) => void;
   isAborted = false;
+  finish!: (end: SiteEnd) => void;
+  readonly end = new Promise<SiteEnd>((resolve) => (this.finish = resolve));
   readonly head = new Promise<SiteHead>((resolve, reject) => ([this.answer, this.fail] = [resolve, reject]));
   async *copy(): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     yield WHOLE.slice(0, 600);
@@ -47,7 +49,8 @@ function make(native: Native | Error = {}, range: ByteRange | null = null) {
     events: [] as string[],
     bytes: [] as number[],
     credit: 0,
-    aborts: [] as boolean[],
+    aborts: [] as string[],
+    told: [] as Fetched[],
     direct: 0,
     limited: [] as string[],
     compared: [] as unknown[],
@@ -77,7 +80,11 @@ function make(native: Native | Error = {}, range: ByteRange | null = null) {
     },
     call: (_request: unknown, given: LinkListener) => {
       listener = given;
-      return { credit: (bytes: number) => (seen.credit += bytes), abort: (isLate = false) => seen.aborts.push(isLate) };
+      return {
+        credit: (bytes: number) => (seen.credit += bytes),
+        abort: (why = "abandoned") => seen.aborts.push(why),
+        tell: (fetched: Fetched) => seen.told.push(fetched),
+      };
     },
   } as unknown as Link;
   const nativeFetch = (async (_url: string, init: RequestInit) => {
@@ -135,7 +142,7 @@ describe("carried request: answered by the transport", () => {
     carried.abort();
     receive(data(0, 10));
     lose();
-    expect([seen.events, seen.bytes, seen.aborts]).toEqual([["head"], [], [false]]);
+    expect([seen.events, seen.bytes, seen.aborts]).toEqual([["head"], [], ["abandoned"]]);
   });
 
   test("a page that does not read is not a stall", async () => {
@@ -187,7 +194,7 @@ describe("carried request: the site is asked beside the proxies", () => {
     site.sites[0]?.answer(ANSWER);
     await settle();
     site.receive(HEAD);
-    expect([site.seen.events, site.sites[0]?.isAborted, site.seen.aborts]).toEqual([["native 0"], false, [true]]);
+    expect([site.seen.events, site.sites[0]?.isAborted, site.seen.aborts]).toEqual([["native 0"], false, ["late"]]);
   });
 
   test("a site that cannot be reached leaves the proxies their time; then its failure is the page's", async () => {
@@ -198,6 +205,67 @@ describe("carried request: the site is asked beside the proxies", () => {
     expect(seen.events).toEqual([]);
     receive({ type: "native", id: 1, compare: false });
     expect([seen.events, sites.length]).toEqual([["native 0"], 1]);
+  });
+});
+
+describe("carried request: what the site sent is told for the record", () => {
+  const END = { type: "failed", id: 1 } as const;
+
+  test.each<[string, string[], (made: ReturnType<typeof make>) => void]>([
+    ["after the proxies failed", [], ({ receive }) => receive({ type: "native", id: 1, compare: false })],
+    ["after the site won the race", ["late"], ({ advance }) => advance(REPLY_MS)],
+    ["because the page wants another form", ["form"], ({ carried }) => carried.useSite()],
+  ])("a whole answer %s, once it has ended", async (_name, aborts, begin) => {
+    const { seen, sites, advance } = ((made) => (begin(made), made))(make());
+    const headMs = aborts[0] === "late" ? REPLY_MS + 5 : 5;
+    advance(5);
+    sites[0]?.answer(ANSWER);
+    await settle();
+    expect([seen.aborts, seen.told]).toEqual([aborts, []]);
+    advance(100);
+    sites[0]?.finish({ bytes: 70, outcome: "complete" });
+    await settle();
+    expect(seen.told).toEqual([{ offset: 0, bytes: 70, status: 200, headMs, outcome: "complete" }]);
+  });
+
+  test("a site that fails, too, and a page that gives up before or in the middle", async () => {
+    const failed = make();
+    failed.receive({ type: "native", id: 1, compare: false });
+    failed.sites[0]?.fail(new TypeError("refused"));
+    failed.sites[0]?.finish({ bytes: 0, outcome: "failed" });
+    const before = make();
+    before.receive({ type: "native", id: 1, compare: false });
+    before.carried.abort();
+    const middle = make({ bytes: WHOLE.slice(400, 900) });
+    middle.receive(HEAD, middle.data(0, 400), END);
+    middle.carried.abort();
+    await settle();
+    const none = { offset: 0, bytes: 0, status: 0, headMs: 0 };
+    expect(failed.seen.told).toEqual([{ ...none, outcome: "failed" }]);
+    expect(before.seen.told).toEqual([{ ...none, outcome: "aborted" }]);
+    expect(middle.seen.told).toEqual([{ ...none, offset: 400, status: 200, outcome: "aborted" }]);
+  });
+
+  test("the rest of a body that broke off, whole or not", async () => {
+    for (const [bytes, outcome] of [
+      [600, "complete"],
+      [500, "failed"],
+    ] as const) {
+      const { seen, receive, data } = make({ bytes: WHOLE.slice(400, 400 + bytes) });
+      receive(HEAD, data(0, 400), END);
+      await settle();
+      expect(seen.told).toEqual([{ offset: 400, bytes, status: 200, headMs: 0, outcome }]);
+    }
+  });
+
+  test("nothing, if the page gave up or had all from the proxies", async () => {
+    const { seen, carried, receive, data } = make();
+    receive(HEAD, data(0, 1000), { type: "end", id: 1 });
+    const given = make();
+    given.carried.abort();
+    carried.abort();
+    await settle();
+    expect([seen.told, given.seen.told]).toEqual([[], []]);
   });
 });
 

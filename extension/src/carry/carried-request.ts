@@ -6,7 +6,7 @@
  * browser's CORS decision thus holds, and the rest must be of the same representation.
  */
 import type { CarriedRequestEvents, MediaRequest, RequestHandle, SiteRequest } from "../shared/carry";
-import type { PageResponseHead, Player, ToPage, SiteHead } from "../shared/messages";
+import type { AbortReason, Fetched, PageResponseHead, Player, ToPage, SiteHead } from "../shared/messages";
 import type { Link, LinkCall } from "../page/link";
 import { bytesToSkip, restOf } from "./representation";
 import { showTransport, type SiteBody } from "./show";
@@ -40,13 +40,16 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
   readonly #request: MediaRequest;
   readonly #events: CarriedRequestEvents<Site>;
   readonly #startedMs: number;
-  #call: LinkCall | null;
+  readonly #call: LinkCall;
+  #isCalling = true;
   #asker: SiteAsker<Site> | null = null;
   /** The site could not be asked while the proxies were. */
   #failedSite: Site | null = null;
   #hedgeTimer: unknown;
   #isCompared = false;
   #rest: AbortController | null = null;
+  /** The site sends the bytes from here on. */
+  #restOffset = 0;
   #isRestRefused = false;
   #head: PageResponseHead | null = null;
   #delivered = 0;
@@ -75,28 +78,37 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
 
   credit(): void {
     const bytes = this.#delivered - this.#credited;
-    if (bytes === 0 || this.#call === null) return;
+    if (bytes === 0 || !this.#isCalling) return;
     this.#lastProgressMs = this.#link.env.nowMs();
     this.#credited = this.#delivered;
     this.#call.credit(bytes);
   }
 
   abort(): void {
+    if (!this.#over && !this.#isCalling) this.#tell("aborted");
     this.#over = true;
     this.#endCall();
     this.#endAsker();
     this.#rest?.abort();
   }
 
+  useSite(): void {
+    if (this.#over) return;
+    this.#endCall("form");
+    this.#endAsker();
+    this.#rest?.abort();
+    this.#serveSite(this.#events.askSite());
+  }
+
   #handle(message: ToPage): void {
-    if (this.#over || this.#call === null) return;
+    if (this.#over || !this.#isCalling) return;
     this.#lastProgressMs = this.#link.env.nowMs();
     switch (message.type) {
       case "wait":
         this.#page.asked.note(this.#request.url, this.#lastProgressMs);
         return this.#setHedge(message.hedgeMs);
       case "native":
-        this.#call = null;
+        this.#isCalling = false;
         this.#isCompared = message.compare;
         return this.#failOver();
       case "head":
@@ -104,10 +116,11 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
       case "data":
         return this.#deliver(new Uint8Array(message.buffer));
       case "end":
-        this.#call = null;
-        return this.#isWhole() ? this.#close("end") : this.#failOver();
+        this.#isCalling = false;
+        return this.#isWhole() ? this.#finish("end") : this.#failOver();
       case "failed":
-        this.#call = null;
+        this.#isCalling = false;
+        this.#restOffset = this.#delivered;
         return this.#failOver();
       default:
     }
@@ -138,16 +151,32 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
     return this.#head !== null && (this.#head.totalBytes === null || this.#head.totalBytes === this.#delivered);
   }
 
+  /** Ends a request that the site had to finish. */
   #close(event: "end" | "error"): void {
-    this.#over = true;
     this.#endCall();
+    this.#tell(event === "end" ? "complete" : "failed");
+    this.#finish(event);
+  }
+
+  #finish(event: "end" | "error"): void {
+    this.#over = true;
     this.#rest?.abort();
     this.#events[event]();
   }
 
-  #endCall(isLate = false): void {
-    this.#call?.abort(isLate);
-    this.#call = null;
+  #endCall(why?: AbortReason): void {
+    if (this.#isCalling) this.#call.abort(why);
+    this.#isCalling = false;
+  }
+
+  /** Tells the transport what the site sent in place of the proxies. */
+  #tell(outcome: Fetched["outcome"]): void {
+    const [offset, status] = [this.#restOffset, this.#head?.status ?? 0];
+    this.#call.tell({ offset, bytes: this.#delivered - offset, status, headMs: this.#elapsedMs(), outcome });
+  }
+
+  #elapsedMs(): number {
+    return Math.round(this.#link.env.nowMs() - this.#startedMs);
   }
 
   #endAsker(): void {
@@ -176,7 +205,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
         answered: (site, head) => this.#handleSite(site, head),
         failed: (site) => {
           // The proxies may still answer.
-          if (this.#call === null) this.#serveSite(site);
+          if (!this.#isCalling) this.#serveSite(site);
           else this.#failedSite = site;
         },
         limited: () => this.#link.noteLimited(url),
@@ -185,7 +214,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
   }
 
   #handleSite(site: Site, head: SiteHead): void {
-    this.#endCall(true);
+    this.#endCall("late");
     if (this.#isCompared) {
       const copy = (): SiteBody => site.copy();
       showTransport(this.#link, this.#page.asked, this.#request, { head, startedMs: this.#startedMs, copy });
@@ -196,6 +225,16 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
   #serveSite(site: Site): void {
     this.#over = true;
     this.#events.native(site);
+    void this.#tellOf(site);
+  }
+
+  async #tellOf(site: Site): Promise<void> {
+    const status = await site.head.then(
+      (head) => head.status,
+      () => 0,
+    );
+    const headMs = this.#elapsedMs();
+    this.#call.tell({ offset: 0, status, headMs, ...(await site.end) });
   }
 
   /** Asks the site for what follows the delivered bytes. If the proxies go on meanwhile, its answer is not used. */
@@ -215,17 +254,18 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
       rest.abort();
       this.#rest = null;
       // The proxies brought more before they failed.
-      if (this.#call === null) this.#failOver();
+      if (!this.#isCalling) this.#failOver();
       return;
     }
     if (found === undefined) {
       this.#rest = null;
       this.#isRestRefused = true;
       // Proxies that stall may still go on.
-      if (this.#call === null) this.#close("error");
+      if (!this.#isCalling) this.#close("error");
       return;
     }
-    this.#endCall(true);
+    this.#endCall("late");
+    this.#restOffset = offset;
     await this.#pump(found.body, found.skip);
     if (this.#over) return;
     this.#link.noteDirect(this.#delivered - offset);

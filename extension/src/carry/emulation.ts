@@ -4,7 +4,7 @@
  * a form that only the browser can give, a native object asks the site. It lends its states, events and answer to the
  * page's object.
  */
-import type { Carrier, MediaRequest, PageXhr, XhrEmulation } from "../shared/carry";
+import type { Carrier, MediaRequest, PageXhr, RequestHandle, XhrEmulation } from "../shared/carry";
 import type { PageResponseHead } from "../shared/messages";
 import type { Natives } from "../page/natives";
 import { SiteXhr } from "./site-xhr";
@@ -34,6 +34,7 @@ export class Emulation implements XhrEmulation {
   #body = new Body();
   #cached: { value: unknown } | null = null;
   #source: { abort(): void } | null = null;
+  #carried: RequestHandle | null = null;
   #timer: number | undefined;
   #startedMs = 0;
   #lastProgressMs = 0;
@@ -106,7 +107,7 @@ export class Emulation implements XhrEmulation {
       end: () => this.#handleEnd(),
       error: () => this.#endInError("error"),
     });
-    this.#source = carried;
+    this.#source = this.#carried = carried;
   }
 
   /** `timeout` counts from `send`, even if it is set later. 0 means no timeout. */
@@ -135,13 +136,8 @@ export class Emulation implements XhrEmulation {
   /** `change` says what form the page wants; the transport cannot give it if `isNative` is true. */
   changeForm(isNative: boolean, change: (native: XMLHttpRequest) => void): void {
     if (this.#native !== null) change(this.#native);
-    else if (this.#sent && isNative) this.#askNatively();
+    else if (this.#sent && isNative) this.#carried?.useSite();
     else if (this.#site !== null) change(this.#site.native);
-  }
-
-  #askNatively(): void {
-    this.#source?.abort();
-    this.#serve(new SiteXhr(this.#page, this.#natives));
   }
 
   #serve(site: SiteXhr): void {
@@ -182,7 +178,7 @@ export class Emulation implements XhrEmulation {
   #handleHead(head: PageResponseHead): void {
     this.#site = null;
     if (this.#xhr.responseType === "blob" && !PLAIN_TYPE.test(head.headers["content-type"] ?? ""))
-      return this.#askNatively();
+      return this.#carried?.useSite();
     this.#head = head;
     this.#state = HEADERS_RECEIVED;
     this.#changed();

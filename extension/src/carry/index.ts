@@ -12,6 +12,7 @@ import { showTransport, type SiteBody } from "./show";
 import { copyOf, headOf } from "./site-fetch";
 import { bodyOfXhr, headOfXhr } from "./site-xhr";
 import { Emulation } from "./emulation";
+import { Endings } from "./endings";
 import { KnownFiles } from "./known-files";
 import { PageWorker } from "./page-worker";
 import { patienceMs } from "./patience";
@@ -25,6 +26,7 @@ const make: MakeCarrier = (link, natives) => {
     player,
   };
   const worker = new PageWorker(workerContainer(), performance);
+  const endings = new Endings(PerformanceObserver);
   const known = new KnownFiles(document, PerformanceObserver);
   const carry: Carrier["carry"] = (request, events) =>
     worker.mayAnswer() || known.has(request) ? declined(events) : new CarriedRequest(link, page, request, events);
@@ -36,7 +38,7 @@ const make: MakeCarrier = (link, natives) => {
   };
   return {
     carry,
-    respond: (request, wanted, fetchNatively) => respond(request, wanted, fetchNatively, natives, carry),
+    respond: (request, wanted, fetchNatively) => respond(request, wanted, fetchNatively, natives, carry, endings),
     emulate: (xhr, wanted) => new Emulation(xhr, wanted, natives, carry),
     observe: (wanted, response) => shows(wanted)(headOf(response, natives), () => copyOf(response)),
     observeXhr: (wanted, xhr) => {
@@ -63,8 +65,12 @@ function workerContainer(): ServiceWorkerContainer | undefined {
 /** A request that is the browser's. */
 function declined<Site extends SiteRequest>({ askSite, native }: CarriedRequestEvents<Site>): RequestHandle {
   let isOver = false;
-  queueMicrotask(() => isOver || native(askSite()));
-  return { credit: () => undefined, abort: () => (isOver = true) };
+  const useSite = (): void => {
+    if (!isOver) native(askSite());
+    isOver = true;
+  };
+  queueMicrotask(useSite);
+  return { credit: () => undefined, abort: () => (isOver = true), useSite };
 }
 
 function player(): Player | undefined {

@@ -1,5 +1,5 @@
 /** Site fetch: a request to the site by the browser's own fetch. */
-import type { SiteRequest } from "../shared/carry";
+import type { SiteEnd, SiteRequest } from "../shared/carry";
 import type { SiteHead } from "../shared/messages";
 import type { Natives } from "../page/natives";
 
@@ -9,19 +9,31 @@ export type FetchNatively = (signal: AbortSignal) => Promise<Response>;
 export class SiteFetch implements SiteRequest {
   readonly response: Promise<Response>;
   readonly head: Promise<SiteHead>;
+  readonly end: Promise<SiteEnd>;
   readonly #controller: AbortController;
   #answer: Response | null = null;
 
-  /** `signal` is the page's, if it has one. */
-  constructor(natives: Natives, fetchNatively: FetchNatively, signal?: AbortSignal) {
+  #tellEnd!: (end: SiteEnd) => void;
+
+  /** `signal` is the page's. */
+  constructor(natives: Natives, fetchNatively: FetchNatively, signal: AbortSignal) {
     const controller = (this.#controller = new natives.AbortController());
-    signal?.addEventListener("abort", () => controller.abort(signal.reason), { once: true });
+    signal.addEventListener("abort", () => controller.abort(signal.reason), { once: true });
+    this.end = new Promise((resolve) => (this.#tellEnd = resolve));
+    // How many bytes of an aborted body the page had is not known.
+    controller.signal.addEventListener("abort", () => this.#tellEnd({ bytes: 0, outcome: "aborted" }));
     this.response = fetchNatively(controller.signal);
     this.head = this.response.then((answer) => {
       this.#answer = answer;
       return headOf(answer, natives);
     });
-    this.head.catch(() => undefined);
+    this.head.catch(() => this.#tellEnd({ bytes: 0, outcome: "failed" }));
+  }
+
+  /** The body has ended after `bytes`; 0 if the browser does not tell. */
+  noteEnd(bytes: number): void {
+    const length = Number(this.#answer?.headers.get("content-length") ?? bytes);
+    this.#tellEnd({ bytes: bytes || length, outcome: bytes > 0 && bytes < length ? "failed" : "complete" });
   }
 
   copy(): AsyncIterable<Uint8Array<ArrayBuffer>> {

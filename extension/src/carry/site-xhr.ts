@@ -1,5 +1,5 @@
 /** Site XHR: a request to the site by a native XMLHttpRequest. */
-import type { PageXhr, SiteRequest } from "../shared/carry";
+import type { PageXhr, SiteEnd, SiteRequest } from "../shared/carry";
 import type { SiteHead } from "../shared/messages";
 import type { Natives } from "../page/natives";
 
@@ -9,6 +9,7 @@ const DONE = 4;
 export class SiteXhr implements SiteRequest {
   readonly native: XMLHttpRequest;
   readonly head: Promise<SiteHead>;
+  readonly end: Promise<SiteEnd>;
   readonly copy: () => AsyncIterable<Uint8Array<ArrayBuffer>>;
   hasFailed = false;
   readonly #natives: Natives;
@@ -18,6 +19,7 @@ export class SiteXhr implements SiteRequest {
     this.#natives = natives;
     this.head = headOfXhr(native, natives);
     this.head.catch(() => (this.hasFailed = true));
+    this.end = endOfXhr(native, natives);
     this.copy = bodyOfXhr(native, natives).copy;
     page.sendNatively(native);
   }
@@ -41,6 +43,17 @@ export function headOfXhr(xhr: XMLHttpRequest, natives: Natives): Promise<SiteHe
       });
     });
     natives.listen(xhr, "loadend", () => reject(new TypeError("no answer")));
+  });
+}
+
+/** The end of the answer to `xhr`, which is not sent yet. The events of an abort or an error tell no bytes. */
+function endOfXhr(xhr: XMLHttpRequest, natives: Natives): Promise<SiteEnd> {
+  return new Promise((resolve) => {
+    const end: SiteEnd = { bytes: 0, outcome: "failed" };
+    natives.listen(xhr, "progress", ({ loaded }) => (end.bytes = loaded));
+    natives.listen(xhr, "load", () => (end.outcome = "complete"));
+    natives.listen(xhr, "abort", () => (end.outcome = "aborted"));
+    natives.listen(xhr, "loadend", () => resolve(end));
   });
 }
 

@@ -4,7 +4,7 @@
  * request. Clock, timers and the call for a port are handed in.
  */
 import type { Carrier } from "../shared/carry";
-import type { PortLike, ToPage, ToTransport } from "../shared/messages";
+import type { AbortReason, Fetched, PortLike, ToPage, ToTransport } from "../shared/messages";
 import type { Natives } from "./natives";
 
 const TICK_MS = 500;
@@ -27,8 +27,10 @@ export interface LinkListener {
 /** One carried request on the port. */
 export interface LinkCall {
   credit(bytes: number): void;
-  /** Ends the request on both sides. No other call follows. */
-  abort(isLate?: boolean): void;
+  /** Ends the request on both sides. Only `tell` may follow. */
+  abort(why?: AbortReason): void;
+  /** Tells what the page got from the site itself. */
+  tell(fetched: Fetched): void;
 }
 
 /** The site's answer, on its way to the transport. */
@@ -131,20 +133,19 @@ export class Link {
     listener: LinkListener,
   ): LinkCall {
     const id = this.#nextId++;
-    if (!this.env.mayFetch(request.url)) {
-      queueMicrotask(() => listener.message({ type: "native", id, compare: true }));
-      return { credit: () => undefined, abort: () => undefined };
-    }
-    this.#calls.set(id, listener);
-    this.#post({ type: "get", id, ...request, targets: this.env.targets() });
-    this.#startTicking();
+    if (this.env.mayFetch(request.url)) {
+      this.#calls.set(id, listener);
+      this.#post({ type: "get", id, ...request, targets: this.env.targets() });
+      this.#startTicking();
+    } else queueMicrotask(() => listener.message({ type: "native", id, compare: true }));
     return {
       credit: (bytes) => {
         if (this.#calls.has(id)) this.#post({ type: "credit", id, bytes });
       },
-      abort: (isLate = false) => {
-        if (this.#calls.delete(id)) this.#post({ type: "abort", id, isLate });
+      abort: (why = "abandoned") => {
+        if (this.#calls.delete(id)) this.#post({ type: "abort", id, why });
       },
+      tell: (fetched) => this.#post({ type: "fetched", id, ...fetched }),
     };
   }
 

@@ -23,7 +23,7 @@ async function read(
   let events: CarriedRequestEvents | undefined;
   const carry = (_request: unknown, given: CarriedRequestEvents): ReturnType<Carrier["carry"]> => {
     events = given;
-    return { credit: () => void seen.credits++, abort: () => void seen.aborts++ };
+    return { credit: () => void seen.credits++, abort: () => void seen.aborts++, useSite: () => undefined };
   };
   const link = { carrier: { carry } } as unknown as Link;
   const { bytes } = new Source(HEAD.url, link, {} as Natives).read(range);

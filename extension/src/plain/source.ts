@@ -88,6 +88,7 @@ export class Source {
     const fault = this.#faultOf(response.status, response.headers, range);
     if (fault !== undefined) throw new Unsupported(fault);
     const bytes = new Uint8Array(await response.arrayBuffer());
+    site.noteEnd(bytes.length);
     this.link.noteDirect(bytes.length);
     return bytes;
   }

@@ -3,7 +3,7 @@
  * first needs it. Neither script contains the other's code.
  */
 import type { ByteRange, CacheMode } from "@tributary/contract";
-import type { PageResponseHead, SiteHead } from "./messages";
+import type { Fetched, PageResponseHead, SiteHead } from "./messages";
 
 /** What a page asks for and the transport may carry. */
 export interface MediaRequest {
@@ -13,10 +13,15 @@ export interface MediaRequest {
   cache?: CacheMode;
 }
 
+/** `bytes` of the body reached the page. */
+export type SiteEnd = Pick<Fetched, "bytes" | "outcome">;
+
 /** One request of the browser to the site itself, as the page would make it without the extension. */
 export interface SiteRequest {
   /** Rejects if the browser gets no answer. */
   readonly head: Promise<SiteHead>;
+  /** Resolves when the body has ended, also if it failed or was aborted. */
+  readonly end: Promise<SiteEnd>;
   /** A copy of the body, for a comparison. Called at most once, when the head is known. */
   copy(): AsyncIterable<Uint8Array<ArrayBuffer>>;
   abort(): void;
@@ -44,6 +49,8 @@ export interface RequestHandle {
   credit(): void;
   /** Ends the request, and the request to the site. No event follows. */
   abort(): void;
+  /** The site serves the page in place of the proxies, because only the browser can give what the page wants. */
+  useSite(): void;
 }
 
 /** An XMLHttpRequest of the page that the transport may answer. */

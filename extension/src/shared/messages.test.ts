@@ -24,7 +24,8 @@ describe("messages: parsing what a hostile page may send", () => {
     { type: "get", id: 1, url: "https://a.example/a.mp4", range: { start: 0, end: 0 }, patienceMs: 0, targets: [] },
     { type: "get", id: 1, url: "https://a.example/a.mp4", range: null, cache: "no-store", patienceMs: 1, targets: [] },
     { type: "credit", id: 1, bytes: 10 },
-    { type: "abort", id: 0, isLate: true },
+    { type: "abort", id: 0, why: "late" },
+    { type: "fetched", id: 1, offset: 0, bytes: 5, status: 200, headMs: 3, outcome: "complete" },
     { type: "ping", token: 3 },
     { type: "direct", bytes: 5 },
     { type: "limited", url: "https://a.example/a.mp4" },
@@ -37,7 +38,7 @@ describe("messages: parsing what a hostile page may send", () => {
     expect(parseToTransport({ type: "abort", id: 1, pageOrigin: "https://bank.example" })).toEqual({
       type: "abort",
       id: 1,
-      isLate: false,
+      why: "abandoned",
     });
   });
 
@@ -65,6 +66,10 @@ describe("messages: parsing what a hostile page may send", () => {
     { type: "get", id: 1, url: "x", range: null, patienceMs: 1, targets: [5] },
     { type: "get", id: 1, url: "x", range: null, patienceMs: 1, targets: Array(33).fill("https://a.example") },
     { type: "abort", id: "1" },
+    { type: "fetched", id: 1, offset: 0, bytes: -1, status: 200, headMs: 3, outcome: "complete" },
+    { type: "fetched", id: 1, offset: 0, bytes: 2 ** 50, status: 200, headMs: 3, outcome: "complete" },
+    { type: "fetched", id: 1, offset: 0, bytes: 5, status: 600, headMs: 3, outcome: "complete" },
+    { type: "fetched", id: 1, offset: 0, bytes: 5, status: 200, headMs: 3, outcome: "fine" },
     { type: "ping", token: {} },
     { type: "direct", bytes: 1e300 },
     { type: "limited", url: null },

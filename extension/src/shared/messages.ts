@@ -5,6 +5,7 @@
  */
 
 import { CACHE_MODES, type ByteRange, type CacheMode, type ResponseHead } from "@tributary/contract";
+import type { OUTCOMES } from "@tributary/contract/record-fields";
 
 /** The head of an answer, as the page may see it: its headers are only those that the page may read. */
 export interface PageResponseHead extends ResponseHead {
@@ -42,6 +43,26 @@ interface Asked {
   cache?: CacheMode;
 }
 
+/**
+ * Why a page ends a request: it needs no answer, the site itself answered before the proxies, or only the browser can
+ * give the answer in the form that the page wants.
+ */
+const ABORT_REASONS = ["abandoned", "late", "form"] as const;
+export type AbortReason = (typeof ABORT_REASONS)[number];
+
+/** What a page got from the site in place of the proxies' answer or of its rest. */
+export interface Fetched {
+  /** The bytes of the answer that came before, through the proxies. */
+  offset: number;
+  bytes: number;
+  /** Of the answer that the page sees; 0 if there is none. */
+  status: number;
+  /** From the page's request to the head of that answer. */
+  headMs: number;
+  outcome: (typeof OUTCOMES)[number];
+}
+const FETCHED_OUTCOMES: readonly Fetched["outcome"][] = ["complete", "failed", "aborted"];
+
 /** From the page. The page chooses each `id`, unique on its port. */
 export type ToTransport =
   /**
@@ -57,8 +78,9 @@ export type ToTransport =
     } & Asked)
   /** The page took `bytes` of the body, so the transport may send as many more. */
   | { type: "credit"; id: number; bytes: number }
-  /** With `isLate` the site itself answered before the proxies. */
-  | { type: "abort"; id: number; isLate: boolean }
+  | { type: "abort"; id: number; why: AbortReason }
+  /** The page's own request has ended, after `abort`, `native` or `failed`. It is the page's claim, for the record. */
+  | ({ type: "fetched"; id: number } & Fetched)
   | { type: "ping"; token: number }
   /** The page asked for a manifest, so media will follow. */
   | { type: "warm" }
@@ -97,6 +119,8 @@ export const PIECE_BYTES_MAX = 64 * 1024;
 export const TARGETS_MAX = 32;
 /** A longer body is compared up to here. */
 export const COMPARED_BYTES_MAX = 8 * 1024 * 1024;
+const STATUS_MAX = 599;
+const FETCHED_BYTES_MAX = 2 ** 48;
 const SITE_HEADERS_MAX = 100;
 const HEADER_CHARS_MAX = 8192;
 
@@ -105,7 +129,7 @@ export type InvalidMessage = { type: "invalid"; what: string };
 /** Parses what a page sent. Never throws, for any input. Unknown fields are dropped. */
 export function parseToTransport(data: unknown): ToTransport | InvalidMessage {
   if (typeof data !== "object" || data === null) return invalid("not an object");
-  const { type, id, url, bytes, token, isLate, isWhole, buffer } = data as Record<string, unknown>;
+  const { type, id, url, bytes, token, why, isWhole, buffer } = data as Record<string, unknown>;
   switch (type) {
     case "ping":
       return isCount(token) ? { type, token } : invalid("token");
@@ -116,7 +140,9 @@ export function parseToTransport(data: unknown): ToTransport | InvalidMessage {
     case "limited":
       return typeof url === "string" ? { type, url } : invalid("url");
     case "abort":
-      return isCount(id) ? { type, id, isLate: isLate === true } : invalid("id");
+      return isCount(id) ? { type, id, why: ABORT_REASONS.find((each) => each === why) ?? "abandoned" } : invalid("id");
+    case "fetched":
+      return parseFetched(data as Record<string, unknown>);
     case "credit":
       return isCount(id) && isCount(bytes) ? { type, id, bytes } : invalid("id or bytes");
     case "get":
@@ -130,6 +156,21 @@ export function parseToTransport(data: unknown): ToTransport | InvalidMessage {
     default:
       return invalid("type");
   }
+}
+
+function parseFetched({
+  id,
+  offset,
+  bytes,
+  status,
+  headMs,
+  outcome,
+}: Record<string, unknown>): ToTransport | InvalidMessage {
+  if (![id, offset, bytes, status, headMs].every(isCount)) return invalid("id or figures");
+  const told = FETCHED_OUTCOMES.find((each) => each === outcome);
+  if (told === undefined || (status as number) > STATUS_MAX) return invalid("outcome or status");
+  if (Math.max(offset as number, bytes as number) > FETCHED_BYTES_MAX) return invalid("bytes");
+  return { type: "fetched", id, offset, bytes, status, headMs, outcome: told } as ToTransport;
 }
 
 function parseGet(data: Record<string, unknown>): ToTransport | InvalidMessage {

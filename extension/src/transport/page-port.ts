@@ -4,12 +4,14 @@
  * answer only if its origin may read it. A request that does not pass is answered `native`: the page then asks the site
  * itself.
  */
+import type { OwnRest } from "@tributary/client";
 import type { ResponseHead } from "@tributary/contract";
 import { exposeTo } from "../shared/cors";
 import {
   CREDIT_BYTES,
   PIECE_BYTES_MAX,
   parseToTransport,
+  type AbortReason,
   type PortLike,
   type ToPage,
   type ToTransport,
@@ -18,6 +20,7 @@ import { carriedAddress, mediaUrl } from "../shared/rules";
 import { refusalOf } from "./comparison";
 import { PortComparisons } from "./port-comparisons";
 import { kindOf, optionsOf, textOf, type CarriedDownload, type PagePortHost } from "./port-host";
+import { OwnRests, type Reason } from "./own-rests";
 import { isWithin, routeOf, type Route } from "./route";
 import { formOf, type Asking } from "./trust";
 
@@ -49,6 +52,8 @@ interface CarriedRequest {
   wake: (() => void) | null;
   sentBytes: number;
   over: boolean;
+  /** Tells the record what the page fetched itself. */
+  tellRest(rest: OwnRest | undefined): void;
 }
 
 export class PagePort {
@@ -59,6 +64,7 @@ export class PagePort {
   /** Requests that wait for a verdict. */
   readonly #waiting = new Set<number>();
   readonly #comparisons: PortComparisons;
+  readonly #ownRests = new OwnRests();
   #invalidCount = 0;
   #isWarming = false;
   #askCount = 0;
@@ -81,7 +87,8 @@ export class PagePort {
   close(): void {
     this.#port.onmessage = null;
     this.#port.close();
-    for (const id of [...this.#requests.keys()]) this.#abort(id, false);
+    for (const id of [...this.#requests.keys()]) this.#abort(id, "abandoned");
+    this.#ownRests.close();
     this.#waiting.clear();
     this.#comparisons.close();
     this.#host.closed(this);
@@ -106,7 +113,9 @@ export class PagePort {
       case "site-end":
         return this.#comparisons.end(message.id, message.isWhole);
       case "abort":
-        return this.#abort(message.id, message.isLate);
+        return this.#abort(message.id, message.why);
+      case "fetched":
+        return this.#ownRests.note(message.id, message);
       case "credit":
         return this.#credit(message.id, message.bytes);
       case "get":
@@ -175,11 +184,14 @@ export class PagePort {
   #start(message: Get, target: URL): void {
     const { id, patienceMs, player } = message;
     let download: CarriedDownload;
+    let tellRest!: CarriedRequest["tellRest"];
+    const ownRest = new Promise<OwnRest | undefined>((resolve) => (tellRest = resolve));
     try {
       download = this.#host.get(carriedAddress(target), {
         ...optionsOf(this.#host.settings(), message),
         ...(player === undefined ? {} : { player }),
         patienceMs: Math.max(PATIENCE_MS_MIN, patienceMs),
+        ownRest,
       });
     } catch (error) {
       return this.#goNative(id, kindOf(error), textOf(error));
@@ -194,6 +206,7 @@ export class PagePort {
       wake: null,
       sentBytes: 0,
       over: false,
+      tellRest,
     };
     this.#requests.set(id, request);
     this.#post({ type: "wait", id, hedgeMs: this.#host.pace.hedgeMs(this.#placeOf(target)) });
@@ -229,14 +242,13 @@ export class PagePort {
       this.#noteHeadTime(request);
       const route = routeOf(head, target);
       if (route === undefined || !isWithin(route, [target.origin, ...targets])) {
-        this.#host.detours.noteFallback("rule", "a redirect that the page's browser has not followed");
-        return this.#giveUp(id, request, true);
+        return this.#giveUp(id, request, notShown("a redirect that the page's browser has not followed"));
       }
       const refusal = refusalOf(head, route, target, this.#pageOrigin);
       if (refusal !== null) return this.#refuse(id, request, refusal);
       if (!this.#host.trust.isKnown(asking, formOf(route.answered, head.headers))) {
         this.#host.trust.compareNext(asking);
-        return this.#giveUp(id, request, true);
+        return this.#giveUp(id, request, notShown("an answer of a form that was not compared before"));
       }
       // The head goes at once, because a player measures the rate of an answer from its head on.
       this.#postHead(id, head, route);
@@ -258,7 +270,7 @@ export class PagePort {
   /** The site may treat the page otherwise than the proxies, so the page asks it, from now on for long. */
   #refuse(id: number, request: CarriedRequest, { kind, what }: { kind: "status" | "cors"; what: string }): void {
     this.#host.detours.noteDirectHost(request.target.host, this.#pageOrigin, kind, what, this.#host.nowMs());
-    this.#giveUp(id, request, true);
+    this.#giveUp(id, request, notShown(what));
   }
 
   #postHead(id: number, head: ResponseHead, { answered, hops }: Route): void {
@@ -314,17 +326,19 @@ export class PagePort {
   #fail(id: number, request: CarriedRequest, error: unknown): void {
     const { host } = request.target;
     if (kindOf(error) === "stalled" && !request.isHeadSent) this.#noteHeadTime(request);
-    this.#host.noteProxyFailure(host, this.#pageOrigin, kindOf(error), textOf(error));
-    if (!request.isHeadSent) return this.#giveUp(id, request, false);
-    this.#end(id, request);
+    const reason = { kind: kindOf(error), message: textOf(error) };
+    this.#host.noteProxyFailure(host, this.#pageOrigin, reason.kind, reason.message);
+    if (!request.isHeadSent) return this.#giveUp(id, request, reason);
+    this.#end(id, request, reason);
     this.#post({ type: "failed", id });
   }
 
-  #giveUp(id: number, request: CarriedRequest, isCompared: boolean): void {
-    this.#end(id, request);
+  /** The page asks the site. If the proxies did not fail, it shows the site's answer to be compared. */
+  #giveUp(id: number, request: CarriedRequest, reason: Reason): void {
+    this.#end(id, request, reason);
     request.download.body.cancel().catch(() => undefined);
     request.download.abort("the page asks for itself");
-    this.#post({ type: "native", id, compare: isCompared });
+    this.#post({ type: "native", id, compare: reason.kind === "notShown" });
   }
 
   #goNative(id: number, kind: string, detail: string): void {
@@ -332,14 +346,14 @@ export class PagePort {
     this.#post({ type: "native", id, compare: false });
   }
 
-  /** With `isLate` the site answered before the proxies. */
-  #abort(id: number, isLate: boolean): void {
+  #abort(id: number, why: AbortReason): void {
     this.#waiting.delete(id);
     const request = this.#requests.get(id);
     if (request === undefined) return;
-    this.#end(id, request);
-    if (isLate) this.#noteLate(request);
-    request.download.abort(isLate ? "the site answered first" : "the page gave it up");
+    const reason = abortReason(why, request);
+    this.#end(id, request, reason);
+    if (why === "late") this.#noteLate(request);
+    request.download.abort(reason?.message ?? "the page gave it up");
   }
 
   #noteLate(request: CarriedRequest): void {
@@ -349,9 +363,12 @@ export class PagePort {
     this.#host.noteProxyFailure(host, this.#pageOrigin, "late", `${host} itself answered first, after ${ms} ms`);
   }
 
-  #end(id: number, request: CarriedRequest): void {
+  /** With a `reason` the page asks the site for what is missing. */
+  #end(id: number, request: CarriedRequest, reason?: Reason): void {
     request.over = true;
     this.#requests.delete(id);
+    if (reason === undefined) request.tellRest(undefined);
+    else this.#ownRests.wait(id, reason, request.tellRest);
     wake(request);
     this.#host.changed();
   }
@@ -359,6 +376,20 @@ export class PagePort {
   #post(message: ToPage, transfer?: Transferable[]): void {
     this.#port.postMessage(message, transfer ?? []);
   }
+}
+
+/** The page may not have what the proxies brought. */
+function notShown(message: string): Reason {
+  return { kind: "notShown", message };
+}
+
+/** undefined if the page needs no answer. */
+function abortReason(why: AbortReason, { isHeadSent }: CarriedRequest): Reason | undefined {
+  if (why === "form") return notShown("the page wants a form that only the browser can give");
+  if (why === "abandoned") return undefined;
+  return isHeadSent
+    ? { kind: "stalled", message: "the proxies stopped in the middle, and the site sent the rest" }
+    : { kind: "siteFirst", message: "the site answered before the proxies" };
 }
 
 function wake(request: CarriedRequest): void {

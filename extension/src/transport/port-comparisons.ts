@@ -2,6 +2,7 @@
  * Port comparisons: the comparisons that one page has begun. The page shows the site's own answer, and the proxies are
  * asked for the same after it. The page never waits for that, and what the proxies bring is not shown to it.
  */
+import type { GetOptions } from "@tributary/client";
 import type { ToPage, ToTransport } from "../shared/messages";
 import { carriedAddress, mediaUrl } from "../shared/rules";
 import { compare, COMPARISON_MS_MAX, SiteBody, type Verdict } from "./comparison";
@@ -70,7 +71,8 @@ export class PortComparisons {
     this.#bodies.set(message.id, { body, abort });
     const timer = setTimeout(abort, COMPARISON_MS_MAX);
     try {
-      download = this.host.get(carriedAddress(target), optionsOf(this.host.settings(), message));
+      const options: GetOptions = { ...optionsOf(this.host.settings(), message), purpose: "comparison" };
+      download = this.host.get(carriedAddress(target), options);
       const head = await download.head;
       const route = routeOf(head, target);
       if (route === undefined) return;

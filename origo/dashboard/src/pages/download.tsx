@@ -135,7 +135,8 @@ function Facts({ record }: { record: DownloadRecord }) {
         <Fact name="Fallback">
           {fallback ? (
             <Tag tone="warn">
-              {`${bytes(fallback.bytes)} directly from the origin: ${fallback.kind}: ${fallback.message}`}
+              {(fallback.bytes > 0 ? `${bytes(fallback.bytes)} directly from the origin: ` : "") +
+                `${fallback.kind}: ${fallback.message}`}
             </Tag>
           ) : null}
         </Fact>
@@ -155,6 +156,7 @@ function Facts({ record }: { record: DownloadRecord }) {
         </Fact>
         <Fact name="Codec engine">{record.engine}</Fact>
         <Fact name="Source">{record.source}</Fact>
+        <Fact name="Purpose">{record.purpose}</Fact>
         <Fact name="Client id">{record.clientId}</Fact>
         <Fact name="Record id">{record.id}</Fact>
         <Fact name="SHA-256">{record.sha256}</Fact>

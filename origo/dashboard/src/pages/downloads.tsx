@@ -27,6 +27,7 @@ const ROWS_PER_PAGE = 60;
 
 export const DEFAULT_COLUMNS = [
   "startedAtMs",
+  "purpose",
   "mode",
   "connections",
   "comment",
@@ -37,6 +38,7 @@ export const DEFAULT_COLUMNS = [
   "serverFetchMs",
   "durationMs",
   "outcome",
+  "fallbackKind",
   "goodputBytesPerSec",
   "goodputAfterFetchBytesPerSec",
   "normalizedGoodput",
