@@ -195,10 +195,7 @@ export class ActiveDownload {
       this.sink.close();
       return;
     }
-    const error =
-      result.kind === "aborted"
-        ? this.signal.reason
-        : new DownloadError(result.rejection.kind, result.rejection.message);
+    const error = result.kind === "aborted" ? this.signal.reason : DownloadError.of(result.rejection);
     this.sink.fail(error as Error);
     this.#rejectHead(error as Error);
   }

@@ -28,6 +28,14 @@ describe.each(EVERY_MODE)("%s", (mode) => {
     expect(outcome.record.directBytes).toBe(outcome.record.netBytes);
   });
 
+  test("client: a status that only proxies may ask for ends the download, and the error names it", async () => {
+    if (mode === "direct") return;
+    const { client, origin } = await build([{}, {}], 10);
+    const { head, record } = client.get(`${origin.url}/status-429`, { mode, allowFallback: "proxies" });
+    await expect(head).rejects.toMatchObject({ kind: "otherStatus", got: 429 });
+    await record;
+  });
+
   test("client: an abort during the download ends the body with its reason and leaves nothing open", async () => {
     const { client, origin, proxies, bench } = await build([{ packetEveryMs: 5 }, { packetEveryMs: 5 }], 2_000_000);
     const controller = new AbortController();

@@ -1,5 +1,5 @@
 /** The errors that the library throws or rejects with. */
-import type { RejectionKind } from "@tributary/contract";
+import type { Rejection, RejectionKind } from "@tributary/contract";
 
 /** The arguments of a call can never work. `get` throws it before it uses the network. */
 export class RequestError extends TypeError {
@@ -20,9 +20,21 @@ export class DownloadError extends Error {
   constructor(
     readonly kind: RejectionKind,
     message: string,
+    /** The value at fault, if it is a number. For the kind `otherStatus` it is the status. */
+    readonly got?: number,
   ) {
     super(message);
   }
+
+  static of({ kind, message, got }: Rejection): DownloadError {
+    return new DownloadError(kind, message, got);
+  }
+}
+
+/** What failed, as data. An error that is not a DownloadError is a fault of the proxy. */
+export function faultOf(error: unknown): Rejection {
+  const { kind, got } = error instanceof DownloadError ? error : { kind: "proxyFailed" as const, got: undefined };
+  return { kind, message: messageOf(error), ...(got === undefined ? {} : { got }) };
 }
 
 export function abortError(reason: unknown): Error {

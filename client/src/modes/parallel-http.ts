@@ -5,7 +5,7 @@
  */
 import { isSameVersion, type Rejection } from "@tributary/contract";
 import type { ProxyInfo } from "../api";
-import { DownloadError, messageOf } from "../errors";
+import { DownloadError, faultOf } from "../errors";
 import type { ModeResult, ActiveDownload } from "../active-download";
 import { StallWatch } from "../stall";
 import { differenceOf, linkedAbort, statusFault } from "./http";
@@ -31,7 +31,7 @@ export async function parallelHttp(
       controller.abort();
     } catch (error) {
       if (controller.signal.aborted) return;
-      last = { kind: error instanceof DownloadError ? error.kind : "proxyFailed", message: messageOf(error) };
+      last = faultOf(error);
       download.tally.fail(index, last);
       onProxyFailed(proxy, last);
     }
@@ -58,7 +58,7 @@ async function runLane(
   const { sink, tally } = download;
   const { response, head, serverFetchMs } = await fetchThrough(download, proxy, download.request.range, signal);
   const fault = statusFault(download.request.allowFallback, head);
-  if (fault) throw new DownloadError(fault.kind, fault.message);
+  if (fault) throw DownloadError.of(fault);
   const difference = download.head ? differenceOf(download.head, head) : undefined;
   if (difference) throw new DownloadError("planMismatch", difference);
   if (download.head && !isSameVersion(download.head, head)) {

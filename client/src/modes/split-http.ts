@@ -5,7 +5,7 @@
 import type { ByteRange, ResponseHead, Rejection } from "@tributary/contract";
 import { SplitHttp, type SplitHttpCommand, type SplitHttpEvent } from "@tributary/protocol";
 import type { ProxyInfo } from "../api";
-import { DownloadError, messageOf } from "../errors";
+import { DownloadError, faultOf } from "../errors";
 import type { ModeResult, ActiveDownload } from "../active-download";
 import { StallWatch } from "../stall";
 import { linkedAbort, statusFault, wholeHead } from "./http";
@@ -177,14 +177,13 @@ class SplitTransfer {
       Object.assign(this.#answers.get(askId)!, { head, serverFetchMs });
       this.#progress();
       const fault = head.status === 416 ? undefined : statusFault(this.#download.request.allowFallback, head);
-      if (fault) throw new DownloadError(fault.kind, fault.message);
+      if (fault) throw DownloadError.of(fault);
       this.#split.handleHead(askId, head, this.#nowMs());
       this.#pump();
       await this.#readBody(askId, proxyIndex, response, signal);
     } catch (error) {
       if (signal.aborted) return;
-      const kind = error instanceof DownloadError ? error.kind : "proxyFailed";
-      this.#split.handleFailure(askId, { kind, message: messageOf(error) }, this.#nowMs());
+      this.#split.handleFailure(askId, faultOf(error), this.#nowMs());
       this.#pump();
     }
   }

@@ -3,7 +3,7 @@ import type { Fetched, ToPage, SiteHead } from "../shared/messages";
 import type { CarriedRequestEvents, SiteEnd, SiteRequest } from "../shared/carry";
 import type { Link, LinkListener } from "../page/link";
 import { CarriedRequest, REPLY_MS, STALL_MS } from "./carried-request";
-import { Asked, OURS_MS, WAITS_MS_MAX } from "./site";
+import { Asked, OURS_MS, WAIT_MS_MAX, WAITS_MS } from "./site";
 
 const MEDIA = "https://media.example/a.mp4";
 const PATIENCE_MS = 4000;
@@ -21,6 +21,8 @@ const HEAD: ToPage = {
 const WHOLE = Uint8Array.from({ length: 1000 }, (_, index) => index % 251);
 
 interface Native {
+  /** The answer to a request for the whole; undefined if the answer to a range is for it, too. */
+  whole?: Omit<Native, "whole">;
   status?: number;
   headers?: Record<string, string>;
   bytes?: Uint8Array<ArrayBuffer>;
@@ -90,8 +92,9 @@ function make(native: Native | Error = {}, range: ByteRange | null = null) {
   const nativeFetch = (async (_url: string, init: RequestInit) => {
     seen.ranges.push(new Headers(init.headers).get("range"));
     if (native instanceof Error) throw native;
-    const headers = { etag: '"v1"', ...native.headers };
-    return new Response(native.bytes ?? WHOLE.slice(400), { status: native.status ?? 206, headers });
+    const isAgain = seen.ranges.length > 1 && native.whole !== undefined;
+    const { bytes, status, headers } = isAgain ? { status: 200, bytes: WHOLE, ...native.whole } : native;
+    return new Response(bytes ?? WHOLE.slice(400), { status: status ?? 206, headers: { etag: '"v1"', ...headers } });
   }) as typeof fetch;
   const events: CarriedRequestEvents<Site> = {
     askSite: () => {
@@ -106,7 +109,8 @@ function make(native: Native | Error = {}, range: ByteRange | null = null) {
     end: () => seen.events.push("end"),
     error: () => seen.events.push("error"),
   };
-  const page = { fetch: nativeFetch, asked, patienceMs: () => PATIENCE_MS, player: () => undefined };
+  const digest = (bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> => crypto.subtle.digest("SHA-256", bytes);
+  const page = { fetch: nativeFetch, digest, asked, patienceMs: () => PATIENCE_MS, player: () => undefined };
   const carried = new CarriedRequest(link, page, { url: MEDIA, range }, events);
   const receive = (...messages: ToPage[]): void => messages.forEach((message) => listener?.message(message));
   const data = (start: number, end: number): ToPage => ({
@@ -291,10 +295,37 @@ describe("carried request: a site that limits requests", () => {
     expect(seen.events).toEqual(["native 1"]);
   });
 
+  test.each([429, 503])(
+    "%i without a time is asked again soon, and at last it is the page's answer",
+    async (status) => {
+      const { seen, sites, asked, advance } = ask(true);
+      for (const waitMs of WAITS_MS[status] ?? []) {
+        sites.at(-1)?.answer(refused(status));
+        await settle();
+        advance(waitMs);
+      }
+      const count = (WAITS_MS[status]?.length ?? 0) + 1;
+      expect([sites.length, seen.events, asked.isRecent(MEDIA, 0)]).toEqual([count, [], true]);
+      sites.at(-1)?.answer(refused(status));
+      await settle();
+      expect([seen.events, asked.isRecent(MEDIA, 0)]).toEqual([[`native ${count - 1}`], false]);
+    },
+  );
+
+  test("a site that refuses again after the time that it named refuses the page", async () => {
+    const { seen, sites, advance } = ask(true);
+    sites[0]?.answer(refused(503, { "retry-after": "3" }));
+    await settle();
+    advance(3000);
+    sites[1]?.answer(refused(503, { "retry-after": "3" }));
+    await settle();
+    expect(seen.events).toEqual(["native 1"]);
+  });
+
   test.each<[string, boolean, number, Record<string, string>]>([
     ["without requests of the proxies", false, 429, {}],
     ["of another kind", true, 403, {}],
-    ["that lasts longer than players wait", true, 429, { "retry-after": String(WAITS_MS_MAX / 1000 + 1) }],
+    ["that lasts longer than players wait", true, 429, { "retry-after": String(WAIT_MS_MAX / 1000 + 1) }],
   ])("a refusal %s is the page's answer", async (_name, isOurs, status, headers) => {
     const { seen, sites } = ask(isOurs);
     sites[0]?.answer(refused(status, headers));
@@ -366,6 +397,47 @@ describe("carried request: finished natively", () => {
     expect([seen.events, seen.bytes]).toEqual([["head", "end"], [...WHOLE]]);
   });
 
+  const OTHER = { etag: '"v2"' };
+
+  test.each<[string, Native]>([
+    ["the rest has another validator", { headers: OTHER, whole: { headers: OTHER } }],
+    ["the whole file's length has changed", { headers: { "content-range": "bytes 400-999/1001" }, whole: {} }],
+    ["ranges are not given any more", { status: 416, whole: {} }],
+  ])("begins again if %s, and the delivered bytes are the site's", async (_name, native) => {
+    const { seen, receive, data } = make(native);
+    receive(HEAD, data(0, 150), data(150, 400), { type: "failed", id: 1 });
+    await settle();
+    expect([seen.events, seen.ranges]).toEqual([
+      ["head", "end"],
+      ["bytes=400-", null],
+    ]);
+    expect([seen.bytes, seen.direct]).toEqual([[...WHOLE], 600]);
+  });
+
+  test("begins again within the asked range", async () => {
+    const whole = { headers: { etag: '"v2"' }, status: 206 };
+    const { seen, receive, data } = make({ headers: whole.headers, whole }, { start: 5000, end: 5999 });
+    receive({ ...HEAD, status: 206 }, data(0, 400), { type: "failed", id: 1 });
+    await settle();
+    expect([seen.events, seen.ranges, seen.bytes]).toEqual([
+      ["head", "end"],
+      ["bytes=5400-5999", "bytes=5000-5999"],
+      [...WHOLE],
+    ]);
+  });
+
+  test.each<[string, Omit<Native, "whole">]>([
+    ["one delivered byte is another", { bytes: WHOLE.map((byte, at) => (at === 399 ? byte ^ 1 : byte)) }],
+    ["the file is shorter than what was delivered", { bytes: WHOLE.slice(0, 399) }],
+    ["its length is another", { headers: { "content-length": "1001" } }],
+    ["it breaks off", { bytes: WHOLE.slice(0, 900) }],
+  ])("does not join what is not one body: %s", async (_name, whole) => {
+    const { seen, receive, data } = make({ headers: OTHER, whole });
+    receive(HEAD, data(0, 400), { type: "failed", id: 1 });
+    await settle();
+    expect(seen.events).toEqual(["head", "error"]);
+  });
+
   test.each<[string, Native | Error]>([
     ["the file has changed", { headers: { etag: '"v2"' } }],
     ["the whole file's length has changed", { headers: { "content-range": "bytes 400-999/1001" } }],
@@ -414,7 +486,7 @@ describe("carried request: proxies that stall", () => {
     advance(STALL_MS + 1);
     tick();
     receive(data(400, 1000), { type: "end", id: 1 });
-    expect([seen.events, seen.bytes, seen.ranges]).toEqual([["head", "end"], [...WHOLE], ["bytes=400-"]]);
+    expect([seen.events, seen.bytes, seen.ranges]).toEqual([["head", "end"], [...WHOLE], ["bytes=400-", null]]);
   });
 
   test("may fail after they brought more: the rest of that is asked for", async () => {

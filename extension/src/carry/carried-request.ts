@@ -7,8 +7,10 @@
  */
 import type { CarriedRequestEvents, MediaRequest, RequestHandle, SiteRequest } from "../shared/carry";
 import type { AbortReason, Fetched, PageResponseHead, Player, ToPage, SiteHead } from "../shared/messages";
+import { formatRange } from "@tributary/contract";
 import type { Link, LinkCall } from "../page/link";
-import { bytesToSkip, restOf } from "./representation";
+import { Delivered, type Digest, type Read } from "./delivered";
+import { bytesToSkip, isSameWhole, restOf } from "./representation";
 import { showTransport, type SiteBody } from "./show";
 import { SiteAsker, type Asked } from "./site";
 
@@ -20,6 +22,8 @@ export const STALL_MS = 1000;
 /** What a carried request needs from its page. */
 export interface Surroundings {
   fetch: typeof fetch;
+  /** SHA-256. Undefined where the browser has none: in pages over http. */
+  digest: Digest | undefined;
   asked: Asked;
   /** How long the transport may wait for bytes. */
   patienceMs(): number;
@@ -29,7 +33,7 @@ export interface Surroundings {
 
 /** An answer of the site to a request for the rest. */
 interface Rest {
-  body: ReadableStream<Uint8Array<ArrayBuffer>>;
+  read: Read;
   /** How many of its first bytes were delivered before. */
   skip: number;
 }
@@ -53,6 +57,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
   #isRestRefused = false;
   #head: PageResponseHead | null = null;
   #delivered = 0;
+  readonly #proof: Delivered;
   #credited = 0;
   #lastProgressMs: number;
   #over = false;
@@ -63,6 +68,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
     this.#page = page;
     this.#request = request;
     this.#events = events;
+    this.#proof = new Delivered(page.digest);
     this.#startedMs = this.#lastProgressMs = link.env.nowMs();
     const player = page.player();
     this.#call = link.call(
@@ -144,6 +150,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
 
   #deliver(bytes: Uint8Array<ArrayBuffer>): void {
     this.#delivered += bytes.length;
+    this.#proof.note(bytes);
     this.#events.bytes(bytes);
   }
 
@@ -209,6 +216,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
           else this.#failedSite = site;
         },
         limited: () => this.#link.noteLimited(url),
+        refused: () => this.#page.asked.forget(url),
       },
     );
   }
@@ -266,7 +274,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
     }
     this.#endCall("late");
     this.#restOffset = offset;
-    await this.#pump(found.body, found.skip);
+    await this.#pump(found);
     if (this.#over) return;
     this.#link.noteDirect(this.#delivered - offset);
     this.#close(this.#isWhole() ? "end" : "error");
@@ -279,18 +287,39 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
     const { url, cache = "default" } = this.#request;
     const response = await this.#page.fetch(url, { headers: { Range: range }, cache, signal });
     const skip = bytesToSkip(response, head, offset, this.#request.range);
-    return skip === undefined || response.body === null ? undefined : { body: response.body, skip };
+    if (skip !== undefined && response.body !== null) return { read: readOf(response.body), skip };
+    response.body?.cancel().catch(() => undefined);
+    return this.#fetchAgain(head, signal);
   }
 
-  async #pump(body: ReadableStream<Uint8Array<ArrayBuffer>>, skip: number): Promise<void> {
-    const reader = body.getReader();
+  /**
+   * The site's whole answer, if it begins with the delivered bytes. Servers behind one name may give the same bytes
+   * other validators.
+   */
+  async #fetchAgain(head: PageResponseHead, signal: AbortSignal): Promise<Rest | undefined> {
+    if (!this.#proof.isPossible) return undefined;
+    const { url, range, cache = "default" } = this.#request;
+    const response = await this.#page.fetch(url, {
+      headers: range === null ? {} : { Range: formatRange(range) },
+      cache,
+      signal,
+    });
+    if (!isSameWhole(response, head) || response.body === null) return undefined;
+    const read = await this.#proof.restOf(readOf(response.body));
+    return read === undefined ? undefined : { read, skip: 0 };
+  }
+
+  async #pump({ read, skip }: Rest): Promise<void> {
     let left = skip;
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done || this.#over) return;
-      const bytes = value.subarray(Math.min(left, value.length));
-      left -= value.length - bytes.length;
+    for (let piece = await read(); piece !== undefined && !this.#over; piece = await read()) {
+      const bytes = piece.subarray(Math.min(left, piece.length));
+      left -= piece.length - bytes.length;
       if (bytes.length > 0) this.#deliver(bytes.slice());
     }
   }
+}
+
+function readOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): Read {
+  const reader = body.getReader();
+  return () => reader.read().then(({ value }) => value);
 }

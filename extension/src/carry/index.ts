@@ -21,6 +21,7 @@ import { Asked } from "./site";
 const make: MakeCarrier = (link, natives) => {
   const page: Surroundings = {
     fetch: natives.fetch,
+    digest: natives.digest,
     asked: new Asked(),
     patienceMs: () => Math.round(patienceMs(document.querySelectorAll("video"))),
     player,

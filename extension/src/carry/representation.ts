@@ -32,6 +32,12 @@ export function bytesToSkip(
   return head.totalBytes === null || Number.isNaN(length) || length === head.totalBytes ? offset : undefined;
 }
 
+/** Whether `response` is as long as the answer `head`, to the same request. Its validators may be others. */
+export function isSameWhole(response: Response, { status, totalBytes }: PageResponseHead): boolean {
+  const length = Number(response.headers.get("content-length") ?? NaN);
+  return response.status === status && (totalBytes === null || Number.isNaN(length) || length === totalBytes);
+}
+
 /** Whether `response` is a part of the same file as `head` and begins at its offset `start`. */
 export function isPartOf(response: Response, head: PageResponseHead, start: number): boolean {
   return (

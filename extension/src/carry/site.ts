@@ -7,10 +7,17 @@ import type { SiteRequest } from "../shared/carry";
 import type { SiteHead } from "../shared/messages";
 
 /** A refusal this long after the last request of the proxies is not theirs. */
-export const OURS_MS = 20_000;
-const WAIT_MS_MIN = 1000;
-/** Together. Players wait ten seconds for the first byte. */
-export const WAITS_MS_MAX = 9000;
+export const OURS_MS = 60_000;
+/**
+ * Without `Retry-After`. A limit of connections is free again at once. Limits of requests count some seconds, and their
+ * status is 429. A server that is out of order answers 503, too.
+ */
+export const WAITS_MS: Readonly<Record<number, readonly number[]>> = {
+  429: [250, 500, 1000, 2000, 4000, 4000],
+  503: [250, 500, 1000, 2000],
+};
+/** A player asks again after a time without an answer, but not after a refusal. */
+export const WAIT_MS_MAX = 30_000;
 
 /** When the proxies were last asked, by host. */
 export class Asked {
@@ -23,16 +30,22 @@ export class Asked {
   isRecent(url: string, nowMs: number): boolean {
     return nowMs - (this.#atMs.get(new URL(url).host) ?? -Infinity) < OURS_MS;
   }
+
+  /** The site refuses the page alone, too. */
+  forget(url: string): void {
+    this.#atMs.delete(new URL(url).host);
+  }
 }
 
-/** How long to wait after the refusal `head`; undefined if `head` is no refusal for the rate of requests. */
+/** How long to wait after the refusal `head`; undefined if the page gets it. `attempt` counts from 0. */
 export function waitMsOf({ status, headers }: SiteHead, attempt: number): number | undefined {
-  if (status !== 429 && status !== 503) return undefined;
+  const waitsMs = WAITS_MS[status];
   const told = headers["retry-after"];
-  const seconds = Number(told ?? NaN);
-  const untilMs = told === undefined || !Number.isNaN(seconds) ? NaN : Date.parse(told) - Date.now();
-  const wantedMs = Number.isNaN(seconds) ? untilMs : 1000 * seconds;
-  return Math.max(WAIT_MS_MIN, Number.isNaN(wantedMs) ? WAIT_MS_MIN * 2 ** attempt : wantedMs);
+  if (told === undefined) return waitsMs?.[attempt];
+  const seconds = Number(told);
+  const toldMs = Number.isNaN(seconds) ? Date.parse(told) - Date.now() : 1000 * seconds;
+  if (waitsMs === undefined || Number.isNaN(toldMs) || toldMs > WAIT_MS_MAX || attempt > 0) return undefined;
+  return Math.max(waitsMs[0] ?? 0, toldMs);
 }
 
 interface SiteEnvironment {
@@ -45,8 +58,10 @@ interface SiteEnvironment {
 export interface SiteListener<Site> {
   answered(site: Site, head: SiteHead): void;
   failed(site: Site): void;
-  /** The site refused because of the proxies. */
+  /** The site refused, maybe because of the proxies. */
   limited(): void;
+  /** It refused after all waits, too. */
+  refused(): void;
 }
 
 /** Asks the site until it gives an answer that is the page's. */
@@ -54,7 +69,6 @@ export class SiteAsker<Site extends SiteRequest> {
   #site: Site | null = null;
   #timer: unknown;
   #attempt = 0;
-  #waitedMs = 0;
 
   constructor(
     readonly env: SiteEnvironment,
@@ -82,13 +96,16 @@ export class SiteAsker<Site extends SiteRequest> {
   }
 
   #handle(site: Site, head: SiteHead): void {
-    const waitMs = this.isOurs() ? waitMsOf(head, this.#attempt) : undefined;
-    if (waitMs !== undefined) this.listener.limited();
-    if (waitMs === undefined || this.#waitedMs + waitMs > WAITS_MS_MAX) return this.listener.answered(site, head);
+    const isRefused = this.isOurs() && head.status in WAITS_MS;
+    if (isRefused) this.listener.limited();
+    const waitMs = isRefused ? waitMsOf(head, this.#attempt) : undefined;
+    if (waitMs === undefined) {
+      if (isRefused) this.listener.refused();
+      return this.listener.answered(site, head);
+    }
     site.abort();
     this.#site = null;
     this.#attempt += 1;
-    this.#waitedMs += waitMs;
     this.#timer = this.env.setTimeout(() => this.#ask(), waitMs);
   }
 }

@@ -55,6 +55,15 @@ describe("comparison: the whole answer counts", () => {
     expect(await verdict(given)).toMatchObject({ kind: "same" });
   });
 
+  test("of a range the length of the whole file may differ, because files grow; its place may not", async () => {
+    const of = (place: string): Record<string, string> => ({ "content-range": `bytes ${place}` });
+    const exposed = { ...OPEN, "access-control-expose-headers": "Content-Range" };
+    const given = { headers: { ...exposed, ...of("0-2/10") } };
+    for (const place of ["0-2/20", "0-2/*"])
+      expect(await verdict({ ...given, siteHeaders: of(place) })).toMatchObject({ kind: "same" });
+    expect(await verdict({ ...given, siteHeaders: of("1-3/10") })).toMatchObject({ kind: "differs" });
+  });
+
   test("a body that broke off tells nothing", async () =>
     expect(await verdict({ site: [1, 2], isWhole: false })).toEqual({ kind: "none" }));
 

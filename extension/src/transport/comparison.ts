@@ -63,7 +63,7 @@ export class SiteBody {
  * its own origin sets is the browser's to keep.
  */
 export function refusalOf(
-  { status, headers }: ResponseHead,
+  { headers }: Pick<ResponseHead, "headers">,
   { hops, answered }: Route,
   target: URL,
   pageOrigin: string,
@@ -72,8 +72,6 @@ export function refusalOf(
   const cookies = [...hops, { origin: answered.origin, setsCookie: headers["set-cookie"] !== undefined }];
   if (cookies.some(({ origin, setsCookie }) => setsCookie && origin === pageOrigin))
     return { kind: "status", what: `${target.host} sets cookies` };
-  if (status !== 200 && status !== 206)
-    return { kind: "status", what: `${answered.host} answered ${status} through the proxies` };
   if (isOwn && /^\s*text\/html\b/i.test(headers["content-type"] ?? ""))
     return { kind: "status", what: `${target.host} sent the proxies to another page` };
   if (isOwn && /\bcookie\b/i.test(headers.vary ?? ""))
@@ -95,11 +93,17 @@ export function headDifference(
   if (own.origin !== answered.origin) return `an answer of ${answered.origin} instead of ${own.origin}`;
   const shown = exposeTo(pageOrigin, answered, headers, hops)?.headers ?? {};
   for (const name of DESCRIBING_HEADERS)
-    if (shown[name] !== site.headers[name]) return `${name} ${shown[name]} instead of ${site.headers[name]}`;
+    if (described(shown[name]) !== described(site.headers[name]))
+      return `${name} ${shown[name]} instead of ${site.headers[name]}`;
   const length = site.headers["content-length"];
   if (length !== undefined && totalBytes !== null && Number(length) !== totalBytes)
     return `${totalBytes} bytes instead of ${length}`;
   return null;
+}
+
+/** Without the length of the whole file in a Content-Range, because the file may grow. */
+function described(value: string | undefined): string | undefined {
+  return value?.replace(/^(bytes \d+-\d+)\/(?:\d+|\*)$/, "$1");
 }
 
 /** Compares the body that the proxies bring with the site's. */

@@ -106,13 +106,36 @@ describe("detours: a host that is direct for long", () => {
     expect(detours.isDirect("a.example", PAGE, DIRECT_MS[reason])).toBe(false);
   });
 
-  test("is tried again if the site refuses the page alike, or after a change of the settings", () => {
+  const MISSING = { url: "https://a.example/1.ts", status: 404 };
+
+  test("is tried again if the site gives the page the same status for the same address", () => {
     const detours = make();
-    detours.noteDirectHost("a.example", PAGE, "status", "404", 0);
-    detours.forgiveStatus("a.example", PAGE);
+    detours.noteStatus(MISSING, PAGE, 0);
+    for (const other of [
+      { ...MISSING, status: 410 },
+      { ...MISSING, url: "https://a.example/2.ts" },
+    ])
+      detours.forgiveStatus(other, PAGE);
+    detours.forgiveStatus(MISSING, OTHER_PAGE);
+    expect([detours.isDirect("a.example", PAGE, 1), detours.trouble?.kind]).toEqual([true, "status"]);
+    detours.forgiveStatus(MISSING, PAGE);
     expect([detours.isDirect("a.example", PAGE, 1), detours.trouble]).toEqual([false, null]);
+  });
+
+  test.each([401, 403, 410, 429, 503])("stays direct after %i, because the proxies may be the reason", (status) => {
+    const detours = make();
+    detours.noteStatus({ ...MISSING, status }, PAGE, 0);
+    detours.forgiveStatus({ ...MISSING, status }, PAGE);
+    expect([detours.isDirect("a.example", PAGE, DIRECT_MS.status - 1), detours.trouble?.kind]).toEqual([
+      true,
+      status === 429 || status === 503 ? "limited" : "status",
+    ]);
+  });
+
+  test("is tried again after a change of the settings, and not because of another status", () => {
+    const detours = make();
     detours.noteDirectHost("a.example", PAGE, "differs", "a.example", 0);
-    detours.forgiveStatus("a.example", PAGE);
+    detours.forgiveStatus(MISSING, PAGE);
     expect(detours.isDirect("a.example", PAGE, 1)).toBe(true);
     detours.reset();
     expect(detours.isDirect("a.example", PAGE, 1)).toBe(false);

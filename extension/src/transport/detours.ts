@@ -19,12 +19,15 @@ export const REST_MS = 30_000;
 export const DIRECT_MS = {
   status: 600_000,
   cors: 600_000,
-  limited: 600_000,
+  limited: 3_600_000,
   slow: 600_000,
   differs: 3_600_000,
   egressRefused: 3_600_000,
 } as const;
 export type DirectReason = keyof typeof DIRECT_MS;
+/** These refusals may be of the proxies' own making: an address is good once, or a limit is used up. */
+const REFUSALS = new Set([401, 403, 410, 429, 503]);
+const LIMITS = new Set([429, 503]);
 const HOSTS_MAX = 256;
 /**
  * A fresh connection brings this much in its first flight (RFC 6928: 10 segments of 1,460 bytes), and proxies cannot be
@@ -51,6 +54,19 @@ interface Direct {
   reason: DirectReason;
   detail: string;
   untilMs: number;
+  /** What the proxies got, if it may be no refusal. */
+  refused?: Refused;
+}
+
+/** A status that the proxies got instead of bytes. */
+export interface Refused {
+  url: string;
+  status: number;
+}
+
+/** Whether the status says that the site does not want the request, or not so often. */
+export function isRefusal(status: number): boolean {
+  return REFUSALS.has(status);
 }
 
 export class Detours {
@@ -90,10 +106,21 @@ export class Detours {
     this.noteFallback(reason, detail);
   }
 
-  /** The site gave the page the same refusal as the proxies. */
-  forgiveStatus(host: string, pageOrigin: string): void {
-    const key = keyOf(pageOrigin, host);
-    if (this.#direct.get(key)?.reason === "status") this.#direct.delete(key);
+  /** The proxies got a status instead of bytes, so the host goes direct at once. */
+  noteStatus({ url, status }: Refused, pageOrigin: string, nowMs: number): void {
+    const { host } = new URL(url);
+    if (LIMITS.has(status)) return this.noteDirectHost(host, pageOrigin, "limited", host, nowMs);
+    this.noteDirectHost(host, pageOrigin, "status", `${host} answered ${status} through the proxies`, nowMs);
+    const direct = this.#direct.get(keyOf(pageOrigin, host));
+    if (direct !== undefined && !isRefusal(status)) direct.refused = { url, status };
+  }
+
+  /** The site gave the page an answer. If it is the one that the proxies got, the host treats both alike. */
+  forgiveStatus({ url, status }: Refused, pageOrigin: string): void {
+    const key = keyOf(pageOrigin, new URL(url).host);
+    const refused = this.#direct.get(key)?.refused;
+    if (refused?.url !== url || refused.status !== status) return;
+    this.#direct.delete(key);
     if (this.#trouble?.kind === "status") this.#trouble = null;
   }
 

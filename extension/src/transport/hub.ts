@@ -17,6 +17,7 @@ import {
 import { parseGivenRules, type GivenRule } from "../shared/given-rules";
 import { useRules } from "../shared/rules";
 import { BUILT_IN, type Settings } from "../shared/settings";
+import { Allowance } from "./allowance";
 import { Detours } from "./detours";
 import { Pace } from "./pace";
 import { PagePort } from "./page-port";
@@ -38,6 +39,7 @@ const pagePorts = new Set<PagePort>();
 const detours = new Detours(() => Date.now());
 const trust = new Trust();
 const pace = new Pace();
+const allowance = new Allowance();
 let settings: Settings = BUILT_IN;
 let clientId = "";
 let isPrivate = false;
@@ -55,6 +57,7 @@ const host: PagePortHost = {
   detours,
   trust,
   pace,
+  allowance,
   proxyIds: () => client?.live.proxies.map(({ id }) => id) ?? [],
   activeCount,
   reportWrong: (url, what) =>

@@ -1,6 +1,7 @@
 import type { GetOptions, OwnRest } from "@tributary/client";
 import type { PortLike, ToPage } from "../shared/messages";
 import { BUILT_IN } from "../shared/settings";
+import { Allowance } from "./allowance";
 import { Detours } from "./detours";
 import { OwnRests, WAITING_MAX } from "./own-rests";
 import { Pace } from "./pace";
@@ -36,6 +37,7 @@ function make(given: { headers?: Record<string, string>; bytes?: number } | Erro
     detours: new Detours(() => 0),
     trust: { decide: () => "carry", isKnown: () => isKnown, compareNext: () => undefined } as unknown as Trust,
     pace: new Pace(),
+    allowance: new Allowance(),
     proxyIds: () => [],
     activeCount: () => 0,
     reportWrong: () => undefined,

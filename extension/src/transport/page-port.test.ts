@@ -1,126 +1,10 @@
 import { formatHops } from "@tributary/contract";
-import type { ToPage } from "../shared/messages";
-import { CREDIT_BYTES, type PortLike } from "../shared/messages";
-import { BUILT_IN, type Settings } from "../shared/settings";
-import { Detours, DIRECT_MS } from "./detours";
-import { Pace, HEDGE_MS_UNKNOWN, SLOW_MS } from "./pace";
-import { ASKS_PER_SEC_MAX, REQUESTS_PER_PORT_MAX, INVALID_MESSAGES_MAX, PagePort, VERDICT_MS } from "./page-port";
-import type { CarriedDownload, PagePortHost } from "./port-host";
+import { get, make, OPEN, PAGE, settle, COMPARE, type Given } from "../../test/port-scene";
+import { CREDIT_BYTES } from "../shared/messages";
+import { DIRECT_MS } from "./detours";
+import { HEDGE_MS_UNKNOWN, SLOW_MS } from "./pace";
+import { ASKS_PER_SEC_MAX, REQUESTS_PER_PORT_MAX, INVALID_MESSAGES_MAX, VERDICT_MS } from "./page-port";
 import { Trust } from "./trust";
-
-const PAGE = "https://page.example";
-const OPEN = { "content-type": "video/mp4", "access-control-allow-origin": "*" };
-
-class Port implements PortLike<ToPage> {
-  heard: ToPage[] = [];
-  closed = false;
-  onmessage: ((event: MessageEvent) => void) | null = null;
-  postMessage(message: ToPage): void {
-    this.heard.push(message);
-  }
-  close(): void {
-    this.closed = true;
-  }
-  send(data: unknown): void {
-    this.onmessage?.({ data } as MessageEvent);
-  }
-  /** Without `hello` and the announcements that proxies are asked. */
-  get answers(): ToPage[] {
-    return this.heard.slice(1).filter(({ type }) => type !== "wait");
-  }
-  types(): string[] {
-    return this.answers.map(({ type }) => type);
-  }
-}
-
-interface Given {
-  status?: number;
-  headers?: Record<string, string>;
-  bytes?: number;
-  headError?: Error;
-  bodyError?: Error;
-}
-
-function download(
-  { status = 200, headers = OPEN, bytes = 10, headError, bodyError }: Given,
-  aborted: unknown[],
-): CarriedDownload {
-  const head = headError ? Promise.reject(headError) : Promise.resolve({ status, headers, totalBytes: bytes });
-  head.catch(() => undefined);
-  let left = bytes;
-  const body = new ReadableStream<Uint8Array>(
-    {
-      pull(controller) {
-        const piece = Math.min(left, 100_000);
-        left -= piece;
-        if (piece > 0) controller.enqueue(new Uint8Array(piece));
-        else if (bodyError) controller.error(bodyError);
-        else controller.close();
-      },
-    },
-    { highWaterMark: 0 },
-  );
-  return { head, body, abort: (reason) => aborted.push(reason) };
-}
-
-/** Carries everything, as if all had been compared. */
-const TRUSTING = { decide: () => "carry", isKnown: () => true } as unknown as Trust;
-
-function make(given: Given = {}, settings: Partial<Settings> = {}, trust = TRUSTING) {
-  const port = new Port();
-  const asked: { url: string; options: Parameters<PagePortHost["get"]>[1] }[] = [];
-  const aborted: unknown[] = [];
-  const reported: string[] = [];
-  const closed: object[] = [];
-  const clock = { nowMs: 0 };
-  const warming = { end: (): void => undefined };
-  const detours = new Detours(() => 0);
-  const pace = new Pace();
-  const pagePort: PagePort = new PagePort(port, PAGE, {
-    settings: () => ({ ...BUILT_IN, ...settings }),
-    get: (url, options) => {
-      asked.push({ url, options });
-      return download(given, aborted);
-    },
-    detours,
-    trust,
-    pace,
-    proxyIds: () => [],
-    activeCount: () => pagePort.activeCount,
-    reportWrong: (url) => void reported.push(url),
-    noteProxyFailure: (host, pageOrigin, kind, detail) => {
-      reported.push(`${kind}: ${detail}`);
-      detours.noteFailure(host, pageOrigin, clock.nowMs, detail);
-      detours.noteFallback(kind, detail);
-    },
-    changed: () => undefined,
-    warm: () => {
-      reported.push("warm");
-      return new Promise((resolve) => (warming.end = resolve));
-    },
-    closed: (ended) => void closed.push(ended),
-    nowMs: () => clock.nowMs,
-  });
-  return { port, asked, aborted, reported, closed, clock, warming, detours, pace, pagePort };
-}
-
-const COMPARE = {
-  type: "compare",
-  id: 1,
-  url: "https://media.example/a.mp4",
-  range: null,
-  head: { status: 200, url: "https://media.example/a.mp4", headers: { "content-type": "video/mp4" } },
-  headMs: 20,
-};
-const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
-const get = (id = 1, url = "https://media.example/a.mp4", range: unknown = null): object => ({
-  type: "get",
-  id,
-  url,
-  range,
-  patienceMs: 4000,
-  targets: ["https://cdn.example", "https://other.example", PAGE],
-});
 
 describe("page port: a request that may be carried", () => {
   test("is answered with head, data in pieces of at most 64 KiB, and end", async () => {
@@ -273,9 +157,12 @@ describe("page port: a request that may not be carried", () => {
     ],
     ["an answer by cookies of the page's own origin", { headers: { vary: "Accept, Cookie" } }, `${PAGE}/a.mp4`],
     ["an answer that is not shared with the page", { headers: {} }],
-    ...[302, 401, 403, 404, 410, 416, 429, 451, 500, 503].map((status): [string, Given] => [
-      `status ${status}`,
-      { status },
+    ...[302, 401, 403, 404, 410, 416, 429, 451, 500, 503].flatMap((status): [string, Given][] => [
+      [`status ${status}`, { status }],
+      [
+        `a download that ended with ${status}`,
+        { headError: Object.assign(new Error("no"), { kind: "otherStatus", got: status }) },
+      ],
     ]),
   ])(
     "%s is answered native, and the host is direct at once and for long",
@@ -284,8 +171,9 @@ describe("page port: a request that may not be carried", () => {
       port.send(get(1, url));
       await settle();
       expect(port.answers).toEqual([{ type: "native", id: 1, compare: true }]);
-      expect(["status", "cors"]).toContain(detours.trouble?.kind);
-      clock.nowMs = DIRECT_MS.status - 1;
+      const reason = detours.trouble?.kind;
+      if (reason !== "status" && reason !== "cors" && reason !== "limited") throw new Error(`the reason is ${reason}`);
+      clock.nowMs = DIRECT_MS[reason] - 1;
       port.send(get(2, url));
       await settle();
       expect([asked.length, port.answers[1]]).toEqual([1, { type: "native", id: 2, compare: false }]);

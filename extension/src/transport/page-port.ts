@@ -19,7 +19,9 @@ import {
 import { carriedAddress, mediaUrl } from "../shared/rules";
 import { refusalOf } from "./comparison";
 import { PortComparisons } from "./port-comparisons";
-import { kindOf, optionsOf, textOf, type CarriedDownload, type PagePortHost } from "./port-host";
+import { isRefusal } from "./detours";
+import { tellsLimit } from "./allowance";
+import { kindOf, optionsOf, otherStatus, statusOf, textOf, type CarriedDownload, type PagePortHost } from "./port-host";
 import { OwnRests, type Reason } from "./own-rests";
 import { isWithin, routeOf, type Route } from "./route";
 import { formOf, type Asking } from "./trust";
@@ -141,13 +143,18 @@ export class PagePort {
     const { detours, pace, trust } = this.#host;
     const nowMs = this.#host.nowMs();
     if (detours.isSmall(target, this.#pageOrigin, nowMs)) return this.#goNative(id, "small", "too small to gain");
-    if (detours.isDirect(target.host, this.#pageOrigin, nowMs))
-      return this.#post({ type: "native", id, compare: false });
+    if (detours.isDirect(target.host, this.#pageOrigin, nowMs)) return this.#askSite(id, target);
     if (pace.isSlow(this.#placeOf(target))) return this.#goDirectAsSlow(id, target);
     const decision = trust.decide(this.#askingOf(target, message), this.#host.proxyIds(), nowMs);
     if (decision === "carry") return this.#start(message, target);
     if (decision === "compare") return this.#post({ type: "native", id, compare: true });
     void this.#waitFor(decision, message, target);
+  }
+
+  /** The page asks the site itself. */
+  #askSite(id: number, target: URL): void {
+    this.#host.allowance.note(this.#placeOf(target), 1, this.#host.nowMs());
+    this.#post({ type: "native", id, compare: false });
   }
 
   #askingOf(url: URL, { range }: Pick<Get, "range">): Asking {
@@ -178,11 +185,14 @@ export class PagePort {
       !detours.isDirect(target.host, this.#pageOrigin, nowMs) &&
       trust.decide(this.#askingOf(target, message), this.#host.proxyIds(), nowMs) === "carry";
     if (isCarried) this.#start(message, target);
-    else this.#post({ type: "native", id: message.id, compare: false });
+    else this.#askSite(message.id, target);
   }
 
   #start(message: Get, target: URL): void {
     const { id, patienceMs, player } = message;
+    const place = this.#placeOf(target);
+    const { connections } = this.#host.settings();
+    if (!this.#host.allowance.allows(place, target, connections, this.#host.nowMs())) return this.#askSite(id, target);
     let download: CarriedDownload;
     let tellRest!: CarriedRequest["tellRest"];
     const ownRest = new Promise<OwnRest | undefined>((resolve) => (tellRest = resolve));
@@ -197,6 +207,7 @@ export class PagePort {
       return this.#goNative(id, kindOf(error), textOf(error));
     }
     const startedMs = this.#host.nowMs();
+    this.#host.allowance.note(place, connections, startedMs);
     const request: CarriedRequest = {
       download,
       target,
@@ -209,7 +220,7 @@ export class PagePort {
       tellRest,
     };
     this.#requests.set(id, request);
-    this.#post({ type: "wait", id, hedgeMs: this.#host.pace.hedgeMs(this.#placeOf(target)) });
+    this.#post({ type: "wait", id, hedgeMs: this.#host.pace.hedgeMs(place) });
     this.#host.changed();
     void this.#carry(id, request, this.#askingOf(target, message), message.targets);
   }
@@ -230,8 +241,11 @@ export class PagePort {
   /** The page's claim counts only for pages of its own origin. */
   #noteLimited(url: string): void {
     const target = mediaUrl(url);
-    if (target === null || !this.#mayAsk()) return;
-    this.#host.detours.noteDirectHost(target.host, this.#pageOrigin, "limited", target.host, this.#host.nowMs());
+    if (target !== null && this.#mayAsk()) this.#goDirectAsLimited(target);
+  }
+
+  #goDirectAsLimited({ host }: URL): void {
+    this.#host.detours.noteDirectHost(host, this.#pageOrigin, "limited", host, this.#host.nowMs());
   }
 
   async #carry(id: number, request: CarriedRequest, asking: Asking, targets: readonly string[]): Promise<void> {
@@ -240,6 +254,8 @@ export class PagePort {
       const head = await request.download.head;
       if (request.over) return;
       this.#noteHeadTime(request);
+      const status = otherStatus(head);
+      if (status !== undefined) return this.#refuseStatus(id, request, asking, status);
       const route = routeOf(head, target);
       if (route === undefined || !isWithin(route, [target.origin, ...targets])) {
         return this.#giveUp(id, request, notShown("a redirect that the page's browser has not followed"));
@@ -250,6 +266,7 @@ export class PagePort {
         this.#host.trust.compareNext(asking);
         return this.#giveUp(id, request, notShown("an answer of a form that was not compared before"));
       }
+      if (tellsLimit(head.headers)) this.#goDirectAsLimited(target);
       // The head goes at once, because a player measures the rate of an answer from its head on.
       this.#postHead(id, head, route);
       request.isHeadSent = true;
@@ -259,7 +276,7 @@ export class PagePort {
       }
       if (!request.over) this.#complete(id, request, target);
     } catch (error) {
-      if (!request.over) this.#fail(id, request, error);
+      if (!request.over) this.#fail(id, request, asking, error);
     }
   }
 
@@ -271,6 +288,15 @@ export class PagePort {
   #refuse(id: number, request: CarriedRequest, { kind, what }: { kind: "status" | "cors"; what: string }): void {
     this.#host.detours.noteDirectHost(request.target.host, this.#pageOrigin, kind, what, this.#host.nowMs());
     this.#giveUp(id, request, notShown(what));
+  }
+
+  /** A site that refuses the proxies may do so only after some requests. So it is compared when it is asked again. */
+  #refuseStatus(id: number, request: CarriedRequest, asking: Asking, status: number): void {
+    const { href } = request.target;
+    if (isRefusal(status)) this.#host.trust.forget(asking);
+    this.#host.detours.noteStatus({ url: href, status }, this.#pageOrigin, this.#host.nowMs());
+    const message = `Through the proxies the answer has status ${status}.`;
+    this.#giveUp(id, request, { kind: "otherStatus", message });
   }
 
   #postHead(id: number, head: ResponseHead, { answered, hops }: Route): void {
@@ -323,8 +349,10 @@ export class PagePort {
     this.#post({ type: "end", id });
   }
 
-  #fail(id: number, request: CarriedRequest, error: unknown): void {
+  #fail(id: number, request: CarriedRequest, asking: Asking, error: unknown): void {
     const { host } = request.target;
+    const status = statusOf(error);
+    if (status !== undefined && !request.isHeadSent) return this.#refuseStatus(id, request, asking, status);
     if (kindOf(error) === "stalled" && !request.isHeadSent) this.#noteHeadTime(request);
     const reason = { kind: kindOf(error), message: textOf(error) };
     this.#host.noteProxyFailure(host, this.#pageOrigin, reason.kind, reason.message);
@@ -338,7 +366,7 @@ export class PagePort {
     this.#end(id, request, reason);
     request.download.body.cancel().catch(() => undefined);
     request.download.abort("the page asks for itself");
-    this.#post({ type: "native", id, compare: reason.kind === "notShown" });
+    this.#post({ type: "native", id, compare: SHOWN.has(reason.kind) });
   }
 
   #goNative(id: number, kind: string, detail: string): void {
@@ -359,6 +387,7 @@ export class PagePort {
   #noteLate(request: CarriedRequest): void {
     if (!request.isHeadSent) this.#noteHeadTime(request);
     const { host } = request.target;
+    this.#host.allowance.note(this.#placeOf(request.target), 1, this.#host.nowMs());
     const ms = Math.round(this.#host.nowMs() - request.startedMs);
     this.#host.noteProxyFailure(host, this.#pageOrigin, "late", `${host} itself answered first, after ${ms} ms`);
   }
@@ -377,6 +406,9 @@ export class PagePort {
     this.#port.postMessage(message, transfer ?? []);
   }
 }
+
+/** With these reasons the proxies did not fail. */
+const SHOWN = new Set(["notShown", "otherStatus"]);
 
 /** The page may not have what the proxies brought. */
 function notShown(message: string): Reason {

@@ -6,7 +6,9 @@ import type { GetOptions } from "@tributary/client";
 import type { ToPage, ToTransport } from "../shared/messages";
 import { carriedAddress, mediaUrl } from "../shared/rules";
 import { compare, COMPARISON_MS_MAX, SiteBody, type Verdict } from "./comparison";
-import { kindOf, optionsOf, textOf, type CarriedDownload, type PagePortHost } from "./port-host";
+import { isRefusal } from "./detours";
+import { tellsLimit } from "./allowance";
+import { kindOf, optionsOf, otherStatus, statusOf, textOf, type CarriedDownload, type PagePortHost } from "./port-host";
 import { routeOf } from "./route";
 import type { Asking } from "./trust";
 
@@ -43,16 +45,23 @@ export class PortComparisons {
   }
 
   #start(message: Compare, target: URL): boolean {
-    const { detours, trust, pace, nowMs } = this.host;
+    const { detours, trust, pace, allowance } = this.host;
+    const nowMs = this.host.nowMs();
     const asking: Asking = { pageOrigin: this.pageOrigin, url: target, range: message.range };
-    const { status } = message.head;
-    if (status >= 400) detours.forgiveStatus(target.host, this.pageOrigin);
+    const place = `${this.pageOrigin} ${target.host}`;
+    const { status, headers } = message.head;
+    allowance.note(place, 1, nowMs);
+    if (status === 429 || tellsLimit(headers)) this.#noteLimited(target);
+    if (status >= 400) detours.forgiveStatus({ url: target.href, status }, this.pageOrigin);
     if (status !== 200 && status !== 206) return false;
-    if (detours.isDirect(target.host, this.pageOrigin, nowMs())) return false;
-    if (trust.decide(asking, this.host.proxyIds(), nowMs()) === "carry") return false;
+    if (detours.isDirect(target.host, this.pageOrigin, nowMs)) return false;
+    if (trust.decide(asking, this.host.proxyIds(), nowMs) === "carry") return false;
+    const { connections } = this.host.settings();
+    if (!allowance.allows(place, target, connections, nowMs)) return false;
     const end = trust.begin(asking);
     if (end === undefined) return false;
-    pace.note(`${this.pageOrigin} ${target.host}`, message.headMs);
+    allowance.note(place, connections, nowMs);
+    pace.note(place, message.headMs);
     void this.#run(message, target, asking).finally(() => {
       end();
       this.#bodies.delete(message.id);
@@ -71,9 +80,15 @@ export class PortComparisons {
     this.#bodies.set(message.id, { body, abort });
     const timer = setTimeout(abort, COMPARISON_MS_MAX);
     try {
-      const options: GetOptions = { ...optionsOf(this.host.settings(), message), purpose: "comparison" };
+      const settings = this.host.settings();
+      // What the proxies get does not depend on the mode, and a mode without proxies would show nothing.
+      const { mode } = settings;
+      const options: GetOptions = { ...optionsOf(settings, message), mode, purpose: "comparison" };
       download = this.host.get(carriedAddress(target), options);
       const head = await download.head;
+      const status = otherStatus(head);
+      if (status !== undefined) return this.#noteStatus(status, asking);
+      if (tellsLimit(head.headers)) return this.#noteLimited(target);
       const route = routeOf(head, target);
       if (route === undefined) return;
       const verdict = await compare(
@@ -85,11 +100,23 @@ export class PortComparisons {
       );
       this.#heed(verdict, target, asking);
     } catch (error) {
+      const status = statusOf(error);
+      if (status !== undefined) return this.#noteStatus(status, asking);
       this.host.noteProxyFailure(target.host, this.pageOrigin, kindOf(error), textOf(error));
     } finally {
       clearTimeout(timer);
       abort();
     }
+  }
+
+  #noteLimited({ host }: URL): void {
+    this.host.detours.noteDirectHost(host, this.pageOrigin, "limited", host, this.host.nowMs());
+  }
+
+  /** The site answered the page, and refused the proxies. */
+  #noteStatus(status: number, asking: Asking): void {
+    if (isRefusal(status)) this.host.trust.forget(asking);
+    this.host.detours.noteStatus({ url: asking.url.href, status }, this.pageOrigin, this.host.nowMs());
   }
 
   #heed(verdict: Verdict, target: URL, asking: Asking): void {

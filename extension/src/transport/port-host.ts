@@ -1,7 +1,9 @@
 /** Port host: what the pages' ports need from the transport, and how they tell an error. */
 import type { Download, GetOptions } from "@tributary/client";
+import type { ResponseHead } from "@tributary/contract";
 import type { ToTransport } from "../shared/messages";
 import { BUILT_IN, type Settings } from "../shared/settings";
+import type { Allowance } from "./allowance";
 import type { Detours } from "./detours";
 import type { Pace } from "./pace";
 import type { Trust } from "./trust";
@@ -16,6 +18,7 @@ export interface PagePortHost {
   detours: Detours;
   trust: Trust;
   pace: Pace;
+  allowance: Allowance;
   /** The proxies that have been asked so far. */
   proxyIds(): string[];
   /** Requests being carried on all ports. */
@@ -45,6 +48,17 @@ export function optionsOf(
     ...(cache === undefined ? {} : { cache }),
     allowFallback: "proxies",
   };
+}
+
+/** The status that the proxies got instead of bytes. */
+export function otherStatus({ status }: Pick<ResponseHead, "status">): number | undefined {
+  return status === 200 || status === 206 ? undefined : status;
+}
+
+/** The same if it ended the download. */
+export function statusOf(error: unknown): number | undefined {
+  const { kind, got } = (error ?? {}) as { kind?: unknown; got?: unknown };
+  return kind === "otherStatus" && typeof got === "number" ? got : undefined;
 }
 
 export function kindOf(error: unknown): string {

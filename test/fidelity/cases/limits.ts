@@ -1,12 +1,13 @@
 /** Hosts that answer slowly, seldom or once, and errors. One request of the page must not become several refusals. */
+import type { OutgoingHttpHeaders } from "node:http";
 import { bodies, bodyOf, give, pause, refuse, SEGMENT, type Exchange, type FidelityCase, type Tab } from "../kit";
 
 const SEGMENTS = 6;
 
-const stream = async (tab: Tab, base = tab.away, gapMs = 0): Promise<unknown> => {
+const stream = async (tab: Tab, base = tab.away, gapMs = 0, query = ""): Promise<unknown> => {
   const got = [];
   for (let at = 0; at < SEGMENTS; at++) {
-    got.push(await tab.fetch(`${base}/v/segment-${at}.ts`));
+    got.push(await tab.fetch(`${base}/v/segment-${at}.ts${query}`));
     await pause(gapMs);
   }
   return bodies(got);
@@ -15,6 +16,17 @@ const stream = async (tab: Tab, base = tab.away, gapMs = 0): Promise<unknown> =>
 const led = async (tab: Tab): Promise<unknown> => {
   await tab.leadIn(tab.away);
   return stream(tab);
+};
+
+const TOKEN = "?token=viewer";
+/** The page must not wait for a limit that the proxies used up. */
+const QUICK_MS = 5000;
+
+const withToken = async (tab: Tab): Promise<unknown> => {
+  await tab.leadIn(tab.away);
+  const startedMs = Date.now();
+  const got = await stream(tab, tab.away, 0, TOKEN);
+  return { got, isQuick: Date.now() - startedMs < QUICK_MS };
 };
 
 /** Answers each address once, and refuses it then. */
@@ -38,11 +50,47 @@ const oneAtATime =
     give(exchange, bodyOf(exchange.path));
   };
 
-const rateLimited = (exchange: Exchange): void => {
+const LIMIT = 12;
+const LIMIT_MS = 10_000;
+
+/** Twelve requests within ten seconds for each key. The memory holds when each request came. */
+const rateLimited =
+  (keyOf: (exchange: Exchange) => string, refused: OutgoingHttpHeaders = {}, status = 429): FidelityCase["answer"] =>
+  (exchange) => {
+    const { memory, path } = exchange;
+    const key = keyOf(exchange);
+    const lately = Object.values(memory).filter((atMs, at) => {
+      const isOfKey = Object.keys(memory)[at]?.startsWith(`${key} `);
+      return isOfKey && Date.now() - atMs < LIMIT_MS;
+    });
+    if (lately.length >= LIMIT) return refuse(exchange, status, refused);
+    memory[`${key} ${Object.keys(memory).length}`] = Date.now();
+    give(exchange, bodyOf(path));
+  };
+
+/** Each answer tells how many requests are left. */
+const announcing = (exchange: Exchange): void => {
   const { memory } = exchange;
-  memory["asked"] = (memory["asked"] ?? 0) + 1;
-  if (memory["asked"] > 12) refuse(exchange, 429, { "retry-after": "10" });
-  else give(exchange, bodyOf(exchange.path));
+  const left = (memory["left"] = (memory["left"] ?? LIMIT) - 1);
+  if (left < 0) return refuse(exchange, 429);
+  const headers = { "ratelimit-remaining": left, "access-control-expose-headers": "ratelimit-remaining" };
+  give(exchange, bodyOf(exchange.path), { ...SEGMENT, ...headers });
+};
+
+/** Good for whoever holds the link, until a time that lies in its name. */
+const signed = (exchange: Exchange): void => {
+  if (Date.now() < Number(exchange.url.searchParams.get("expires"))) give(exchange, bodyOf(exchange.path));
+  else refuse(exchange, 403);
+};
+
+/** Breaks off what it sends to proxies, after the first ones. Each answer has another ETag. */
+const breakingOff = ({ request, response, path, by, memory }: Exchange): void => {
+  const body = bodyOf(path, 600_000);
+  const count = (memory["answers"] = (memory["answers"] ?? 0) + 1);
+  const etag = { etag: `"server-${count}"`, "access-control-expose-headers": "etag" };
+  if (by === "browser" || path.endsWith("-0.ts")) return give({ request, response }, body, { ...SEGMENT, ...etag });
+  response.writeHead(200, { ...SEGMENT, ...etag, "content-length": body.length });
+  response.write(body.subarray(0, 400_000), () => setTimeout(() => response.destroy(), 100));
 };
 
 /** Whether the answer came, and at most `slackMs` after the origin's own delay. */
@@ -67,8 +115,33 @@ export const LIMITS: FidelityCase[] = [
   { name: "limits/good-once-410-later", answer: once(410), run: led },
   { name: "limits/one-at-a-time-403", answer: oneAtATime(403), run: (tab) => stream(tab, tab.away, 150) },
   { name: "limits/one-at-a-time-429-later", answer: oneAtATime(429), run: led },
-  { name: "limits/twelve-requests", answer: rateLimited, run: (tab) => stream(tab) },
-  { name: "limits/twelve-requests-later", answer: rateLimited, run: led },
+  { name: "limits/twelve-requests", long: true, answer: rateLimited(() => "all"), run: (tab) => stream(tab) },
+  { name: "limits/twelve-requests-later", long: true, answer: rateLimited(() => "all"), run: led },
+  {
+    name: "limits/twelve-requests-later-with-503",
+    long: true,
+    answer: rateLimited(() => "all", { "retry-after": "10", "access-control-expose-headers": "retry-after" }, 503),
+    run: led,
+  },
+  { name: "limits/twelve-requests-by-address", answer: rateLimited(({ by }) => by), run: led },
+  {
+    name: "limits/twelve-requests-by-token",
+    answer: rateLimited(({ url }) => url.searchParams.get("token") ?? ""),
+    run: withToken,
+  },
+  { name: "limits/limit-announced", answer: announcing, run: led },
+  {
+    name: "limits/signed-and-expired",
+    answer: signed,
+    run: async (tab) => {
+      await tab.leadIn(tab.away);
+      const got = [];
+      for (const [at, aheadMs] of [30_000, 30_000, 30_000, -1, 30_000, -1].entries())
+        got.push(await tab.fetch(`${tab.away}/v/segment-${at}.ts?expires=${Date.now() + aheadMs}`));
+      return bodies(got);
+    },
+  },
+  { name: "limits/proxies-broken-off-and-an-etag-per-server", answer: breakingOff, carried: true, run: led },
   {
     name: "limits/error-statuses",
     answer: (exchange) => refuse(exchange, Number(exchange.path.slice(3, 6))),
