@@ -101,9 +101,9 @@
     video.preload = preload;
     if (origin !== undefined) video.crossOrigin = origin;
     const events = [];
-    const names = ["loadstart", "durationchange", "loadedmetadata", "loadeddata", "play", "playing", "ended", "error"];
+    const names = ["loadstart", "durationchange", "loadedmetadata", "loadeddata", "canplay", "play", "playing"];
     const ended = new Promise((resolve) => {
-      for (const name of [...names, "abort", "emptied"])
+      for (const name of [...names, "pause", "resize", "ended", "error", "abort", "emptied"])
         video.addEventListener(name, () => {
           events.push(name);
           if (name === "ended" || name === "error") resolve();

@@ -33,6 +33,7 @@ export const natives = {
     (xhr[name]!.value as (...args: unknown[]) => unknown).apply(of, args),
   listen: (to: EventTarget, type: string, listener: (event: ProgressEvent) => void): void =>
     addEventListener.call(to, type, listener as (event: Event) => void),
+  play: HTMLMediaElement.prototype.play,
   setTimeout: window.setTimeout.bind(window),
   clearTimeout: window.clearTimeout.bind(window),
 };

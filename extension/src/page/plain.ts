@@ -3,47 +3,69 @@
  * the video over. Until then the browser loads the file itself.
  */
 import { PLAIN_NEED_EVENT, PLAIN_READY_EVENT } from "../shared/names";
-import type { PlainTaker } from "../shared/plain";
+import { MEDIA_EVENTS, type Heard, type PlainScript } from "../shared/plain";
 import { mediaUrl } from "../shared/rules";
 import type { Link } from "./link";
 import { natives } from "./natives";
 import type { Permits } from "./permits";
+import { wrapFunction } from "./wrap";
 
 const FILE = /\.(?:mp4|m4v|mov)$/i;
 
 export function watchPlainVideos(link: Link, permits: Permits): void {
-  let take: PlainTaker | undefined;
-  const waiting = new Set<HTMLVideoElement>();
+  let script: PlainScript | undefined;
+  const waiting = new Map<HTMLVideoElement, Heard>();
+  const heardOf = new WeakMap<HTMLVideoElement, Heard>();
 
   document.addEventListener(PLAIN_READY_EVENT, (event) => {
-    take ??= (event as CustomEvent<PlainTaker>).detail;
-    for (const video of waiting) take(video, link, natives);
+    script ??= (event as CustomEvent<PlainScript>).detail;
+    for (const [video, heard] of waiting) script.take(video, heard, link, natives);
     waiting.clear();
   });
 
-  async function prepare(video: HTMLVideoElement): Promise<void> {
+  async function prepare(video: HTMLVideoElement, heard: Heard): Promise<void> {
     const url = video.currentSrc;
     if (!(await isPermitted(url, permits)) || video.currentSrc !== url) return;
-    if (take !== undefined) return take(video, link, natives);
-    waiting.add(video);
+    if (script !== undefined) return script.take(video, heard, link, natives);
+    waiting.set(video, heard);
     document.dispatchEvent(new CustomEvent(PLAIN_NEED_EVENT));
   }
 
-  document.addEventListener(
-    "loadstart",
-    ({ target }) => {
-      if (
-        link.isNative ||
-        !(target instanceof HTMLVideoElement) ||
-        !FILE.test(mediaUrl(target.currentSrc)?.pathname ?? "")
-      )
-        return;
-      // With `none` the browser loads nothing before the video plays.
-      if (target.preload !== "none") link.warm();
-      void prepare(target);
-    },
-    true,
-  );
+  /** Hears each event before any script of the page does. */
+  function hear(event: Event): void {
+    const { target: video, type } = event;
+    if (!(video instanceof HTMLVideoElement) || !event.isTrusted) return;
+    if (script?.hides(video, type) === true) return event.stopImmediatePropagation();
+    if (type === "emptied") heardOf.delete(video);
+    const heard = heardOf.get(video) ?? new Set();
+    heardOf.set(video, heard.add(type));
+    // After these the browser fires the others once more.
+    if (type === "waiting") for (const each of ["canplay", "canplaythrough", "playing"]) heard.delete(each);
+    if (type === "play") heard.delete("playing");
+    if (type === "loadstart") begin(video, heard);
+  }
+
+  function begin(video: HTMLVideoElement, heard: Heard): void {
+    if (link.isNative || !FILE.test(mediaUrl(video.currentSrc)?.pathname ?? "")) return;
+    // With `none` the browser loads nothing before the video plays.
+    if (video.preload !== "none") link.warm();
+    void prepare(video, heard);
+  }
+
+  for (const type of MEDIA_EVENTS) window.addEventListener(type, hear, true);
+  keepPlaying((video, sinceMs) => script?.hasInterrupted(video, sinceMs) === true);
+}
+
+/** A call of `play` that a takeover interrupts goes on. */
+function keepPlaying(hasInterrupted: PlainScript["hasInterrupted"]): void {
+  const { prototype } = HTMLMediaElement;
+  prototype.play = wrapFunction(prototype.play, function play(target, receiver, args): unknown {
+    const sinceMs = performance.now();
+    const playing = Reflect.apply(target, receiver, args) as Promise<void> | undefined;
+    return playing?.catch((error: unknown) =>
+      hasInterrupted(receiver as HTMLMediaElement, sinceMs) ? play(target, receiver, args) : Promise.reject(error),
+    );
+  });
 }
 
 /**

@@ -1,7 +1,5 @@
-import type { Link } from "../page/link";
 import type { Natives } from "../page/natives";
-import { PLAIN_READY_EVENT } from "../shared/names";
-import type { PlainTaker } from "../shared/plain";
+import type { HeldVideo } from "./hold";
 
 /** The parts of a media element that matter here: what it is told to load, and what it loads. */
 class FakeVideo extends EventTarget {
@@ -17,6 +15,8 @@ class FakeVideo extends EventTarget {
   srcObject: object | null = null;
   currentTime = 0;
   playbackRate = 1;
+  ended = false;
+  told: Record<string, unknown> = { duration: 24, readyState: 4, seeking: false };
 
   get src(): string {
     return this.attributes.get("src") ?? "";
@@ -24,6 +24,15 @@ class FakeVideo extends EventTarget {
   set src(address: string) {
     this.attributes.set("src", address);
     this.select();
+  }
+  get duration(): unknown {
+    return this.told.duration;
+  }
+  get readyState(): unknown {
+    return this.told.readyState;
+  }
+  get seeking(): unknown {
+    return this.told.seeking;
   }
   get currentSrc(): string {
     return this.chosen;
@@ -38,11 +47,15 @@ class FakeVideo extends EventTarget {
     this.paused = false;
     return Promise.resolve();
   }
+  pause(): void {
+    this.paused = true;
+  }
   load(): void {
     this.select();
   }
   select(): void {
     this.paused = true;
+    this.told = { duration: NaN, readyState: 0, seeking: false };
     const next = this.attributes.get("src") ?? this.sources[0];
     this.loads.push(next ?? "nothing");
     if (next !== undefined) this.chosen = next;
@@ -54,17 +67,13 @@ const B = "https://media.example/b.mp4";
 const OURS = /^blob:/;
 const timers: (() => void)[] = [];
 const natives = {
+  play: FakeVideo.prototype.play,
   setTimeout: (callback: () => void) => timers.push(callback),
   clearTimeout: () => undefined,
 } as unknown as Natives;
-/** A link that answers nothing. */
-const linkOf = (isNative: boolean): Link =>
-  ({ isNative, ready: () => new Promise(() => undefined) }) as unknown as Link;
-let script: PlainTaker;
+let script: typeof import("./hold");
 
 beforeAll(async () => {
-  const document = new EventTarget();
-  document.addEventListener(PLAIN_READY_EVENT, (event) => (script = (event as CustomEvent<PlainTaker>).detail));
   let made = 0;
   class FakeSource extends EventTarget {
     readyState = "closed";
@@ -73,46 +82,85 @@ beforeAll(async () => {
     createObjectURL: () => `blob:https://page.example/${++made}`,
     revokeObjectURL: () => undefined,
   });
-  Object.assign(globalThis, { window: globalThis, document, HTMLMediaElement: FakeVideo, MediaSource: FakeSource });
-  await import("./index");
+  Object.assign(globalThis, { HTMLMediaElement: FakeVideo, HTMLVideoElement: FakeVideo, MediaSource: FakeSource });
+  script = await import("./hold");
+  script.dressVideos();
 });
 beforeEach(() => void timers.splice(0));
 
-const make = (given: Partial<FakeVideo> = { src: A }): FakeVideo => Object.assign(new FakeVideo(), given);
+const asVideo = (video: FakeVideo): HTMLVideoElement => video as unknown as HTMLVideoElement;
+const fileOf = (video: FakeVideo): string | undefined => script.fileOf(asVideo(video));
+const hides = (video: FakeVideo, type: string): boolean => script.hides(asVideo(video), type);
+const attributeOf = (video: FakeVideo): string | undefined => video.attributes.get("src");
 
-/** Does what the page script does when `video` begins to load. Returns its `src` attribute. */
-function take(video: FakeVideo, isNative = false): string | undefined {
-  script(video as unknown as HTMLVideoElement, linkOf(isNative), natives);
-  return video.attributes.get("src");
+/** A video whose file the browser has loaded. */
+function make(given: Partial<FakeVideo> = { src: A }): FakeVideo {
+  const video = Object.assign(new FakeVideo(), given);
+  if (video.loads.length === 0) video.load();
+  video.told = { duration: 24, readyState: 4, seeking: false };
+  return video;
 }
 
-function held(given?: Partial<FakeVideo>): FakeVideo {
+function take(video: FakeVideo, heard: readonly string[] = []): { own: HeldVideo; types: string[] } {
+  const types: string[] = [];
+  const own = script.hold(asVideo(video), fileOf(video)!, new Set(heard), natives, (type) => types.push(type));
+  expect(attributeOf(video)).toMatch(OURS);
+  return { own, types };
+}
+
+function held(given?: Partial<FakeVideo>, heard?: readonly string[]): FakeVideo {
   const video = make(given);
-  if (video.loads.length === 0) video.load();
-  expect(take(video)).toMatch(OURS);
+  take(video, heard);
   return video;
 }
 
 describe("hold: what the page sees and does with a held video", () => {
-  test("the page reads its own address", () => {
+  test("the page reads its own address and the file's duration", () => {
     const video = held();
-    expect([video.src, video.currentSrc]).toEqual([A, A]);
+    video.told.duration = 23.9;
+    expect([video.src, video.currentSrc, video.duration, video.currentTime]).toEqual([A, A, 24, 0]);
   });
 
-  test("after another `<source>` and load(), the new file is loaded and held", () => {
+  test("the page reads the state before the change until the file has come as far again", () => {
+    const video = held({ src: A }, ["loadedmetadata", "loadeddata", "playing"]);
+    expect([video.readyState, hides(video, "emptied"), hides(video, "loadedmetadata")]).toEqual([4, true, true]);
+    expect([video.readyState, hides(video, "loadeddata"), video.readyState]).toEqual([4, true, 0]);
+    expect(["timeupdate", "loadeddata", "durationchange"].map((type) => hides(video, type))).toEqual([
+      false,
+      false,
+      true,
+    ]);
+  });
+
+  test("a video that played goes on; one that the page has paused stays so", () => {
+    const playing = make();
+    void playing.play();
+    take(playing);
+    expect([playing.paused, script.hasInterrupted(asVideo(playing), 0)]).toEqual([false, true]);
+    expect(script.hasInterrupted(asVideo(playing), performance.now() + 1)).toBe(false);
+    playing.pause();
+    expect(script.hasInterrupted(asVideo(playing), 0)).toBe(false);
+  });
+
+  test("after another `<source>` and load(), the new file is loaded and can be held", () => {
     const video = held({ sources: [A] });
     video.sources = [B];
     video.load();
-    expect([video.hasAttribute("src"), video.loads.at(-1)]).toEqual([false, B]);
-    expect(take(video)).toMatch(OURS);
+    expect([video.hasAttribute("src"), video.loads.at(-1), fileOf(video)]).toEqual([false, B, B]);
+    take(video);
     expect(video.currentSrc).toBe(B);
+  });
+
+  test("the page hears the events of its own load()", () => {
+    const video = held({ src: A }, ["loadedmetadata"]);
+    video.src = B;
+    expect(["abort", "emptied", "loadstart"].map((type) => hides(video, type))).toEqual([false, false, false]);
   });
 
   test("after load() to play again, the browser keeps the file", () => {
     const video = held();
     video.load();
-    expect([video.attributes.get("src"), video.loads.at(-1)]).toEqual([A, A]);
-    expect(take(video)).toBe(A);
+    expect([attributeOf(video), video.loads.at(-1), fileOf(video)]).toEqual([A, A, undefined]);
     const count = video.loads.length;
     timers.forEach((fire) => fire());
     expect(video.loads.length).toBe(count);
@@ -129,11 +177,10 @@ describe("hold: what the page sees and does with a held video", () => {
 
   test("a copy of the video has the page's address and is held separately", () => {
     const video = held();
-    const copy = make({ src: video.attributes.get("src")! });
-    expect([copy.src, take(copy)]).toEqual([A, A]);
-    const address = take(copy);
-    expect(address).toMatch(OURS);
-    expect(address).not.toBe(video.attributes.get("src"));
+    const copy = make({ src: attributeOf(video)! });
+    expect([copy.src, fileOf(copy), attributeOf(copy), fileOf(copy)]).toEqual([A, undefined, A, A]);
+    take(copy);
+    expect(attributeOf(copy)).not.toBe(attributeOf(video));
   });
 });
 
@@ -142,50 +189,17 @@ describe("hold: giving the file back", () => {
     const video = held();
     void video.play();
     timers.forEach((fire) => fire());
-    expect([video.attributes.get("src"), video.paused]).toEqual([A, false]);
+    expect([attributeOf(video), video.paused]).toEqual([A, false]);
   });
 
-  test("happens at an error before the first data; the page hears only errors of the file itself", () => {
-    const video = held();
-    let heard = 0;
-    video.addEventListener("error", () => heard++);
-    video.dispatchEvent(new Event("error", { cancelable: true }));
-    expect([video.attributes.get("src"), heard]).toEqual([A, 0]);
-    video.dispatchEvent(new Event("error"));
-    expect(heard).toBe(1);
-  });
-
-  test("does not happen at an error after the first data; the page hears the error", async () => {
-    const { hold } = await import("./hold");
+  test("happens at an error; the page hears only errors of the file itself", () => {
     const video = make();
-    const own = hold(video as unknown as HTMLVideoElement, linkOf(false), natives, true);
-    own?.settle();
-    let heard = 0;
-    video.addEventListener("error", () => heard++);
-    video.dispatchEvent(new Event("error"));
-    expect([own?.isHeld(), heard]).toEqual([true, 1]);
+    const { own, types } = take(video);
+    expect([hides(video, "error"), attributeOf(video), own.isHeld(), types]).toEqual([true, A, false, ["error"]]);
+    expect(hides(video, "error")).toBe(false);
   });
 });
 
-describe("hold: what is left alone", () => {
-  test.each([[`${A}#t=30`], ["blob:https://page.example/own"]])("%s", (src) => expect(take(make({ src }))).toBe(src));
-
-  test("any video while requests are native", () => expect(take(make(), true)).toBe(A));
-
-  test("a video with `preload=none` until it plays", () => {
-    const video = make({ src: A, preload: "none" });
-    expect(take(video)).toBe(A);
-    void video.play();
-    video.dispatchEvent(new Event("play"));
-    expect([video.attributes.get("src"), video.paused]).toEqual([expect.stringMatching(OURS), false]);
-  });
-
-  test("a video that gets another source before it plays", () => {
-    const video = make({ src: A, preload: "none" });
-    take(video);
-    video.src = "blob:https://page.example/other";
-    void video.play();
-    video.dispatchEvent(new Event("play"));
-    expect(video.attributes.get("src")).toBe("blob:https://page.example/other");
-  });
-});
+test.each([[`${A}#t=30`], ["blob:https://page.example/own"]])("hold: %s is left alone", (src) =>
+  expect(fileOf(make({ src }))).toBeUndefined(),
+);

@@ -1,11 +1,12 @@
 /**
  * Hold: puts a `<video>` on a MediaSource in place of its file, keeps its state, and gives the file back. While a video
- * is held, the page reads the file's address from `src` and `currentSrc`, a running `play` survives the change, and
- * `load` finds the file as the page left it. A video that the page started before this script loaded is left alone.
+ * is held, the page reads the file's address from `src` and `currentSrc` and the file's duration, a running `play`
+ * survives the change, `load` finds the file as the page left it, and a veil hides the second load.
  */
-import type { Link } from "../page/link";
 import type { Natives } from "../page/natives";
 import { wrapFunction } from "../page/wrap";
+import { MEDIA_EVENTS, type Heard } from "../shared/plain";
+import { Veil } from "./veil";
 
 /** Without data after this time the browser gets its file back. */
 const HOLD_MS = 4000;
@@ -13,11 +14,7 @@ const HOLD_MS = 4000;
 const WHOLE_FILE = /^https?:[^#]*#?$/;
 
 export interface HeldVideo {
-  video: HTMLVideoElement;
-  url: string;
   source: MediaSource;
-  link: Link;
-  natives: Natives;
   /** Ends the wait for data, because data has arrived. */
   settle(): void;
   /**
@@ -36,48 +33,62 @@ interface State {
   /** The page named the file in the video's own attribute, not in a `<source>`. */
   hadAttribute: boolean;
   isOver: boolean;
+  heard: Heard;
+  durationSec: number;
+  veil: Veil;
+  /** What the page reads while the veil is up. */
+  before: Map<string, unknown>;
+  switchedMs: number;
+  /** Hears of each event, hidden or not. */
+  hear(type: string): void;
+  restore(): void;
+  natives: Natives;
 }
 
 const prototype = HTMLMediaElement.prototype;
+const own = (name: string, of: object = prototype): PropertyDescriptor =>
+  Object.getOwnPropertyDescriptor(of, name) ?? {};
 const native = {
-  src: Object.getOwnPropertyDescriptor(prototype, "src") ?? {},
-  currentSrc: Object.getOwnPropertyDescriptor(prototype, "currentSrc") ?? {},
-  play: prototype.play,
+  src: own("src"),
+  currentSrc: own("currentSrc"),
+  duration: own("duration"),
+  currentTime: own("currentTime"),
+  buffered: own("buffered"),
+  pause: prototype.pause,
   load: prototype.load,
 };
+/** Properties that a second load would reset. */
+const RESET = ["readyState", "networkState", "seeking", "buffered", "seekable", "played"];
+const RESET_OF_VIDEO = ["videoWidth", "videoHeight"];
+
 const states = new WeakMap<HTMLMediaElement, State>();
 /** The file behind each address that this script made. */
 const urls = new Map<string, string>();
 
-/**
- * Holds a video; undefined for a video that must be left alone. With `isEarly`, no `play` came before `dressVideos`, so
- * none can be lost.
- */
-export function hold(video: HTMLVideoElement, link: Link, natives: Natives, isEarly: boolean): HeldVideo | undefined {
+export const bufferedOf = (video: HTMLVideoElement): TimeRanges => native.buffered.get?.call(video) as TimeRanges;
+
+/** The file that the browser plays in `video`; undefined for a video that must be left alone. */
+export function fileOf(video: HTMLVideoElement): string | undefined {
   const url = String(native.currentSrc.get?.call(video) ?? "");
   const copied = urls.get(url);
-  if (copied !== undefined && states.get(video)?.address !== url) reload(video, () => setSource(video, copied));
-  const isPlayedByPage = !isEarly && !video.paused && !video.autoplay;
-  if (
-    !WHOLE_FILE.test(url) ||
-    states.get(video)?.url === url ||
-    isPlayedByPage ||
-    video.crossOrigin === "use-credentials"
-  )
-    return undefined;
+  if (copied !== undefined && states.get(video)?.address !== url) setSource(video, copied);
+  const isLeft = states.get(video)?.url === url || video.crossOrigin === "use-credentials" || video.srcObject !== null;
+  return WHOLE_FILE.test(url) && !isLeft ? url : undefined;
+}
+
+/** Holds a video that plays the file `url`. `hear` gets the type of each event, hidden or not. */
+export function hold(
+  video: HTMLVideoElement,
+  url: string,
+  heard: Heard,
+  natives: Natives,
+  hear: (type: string) => void,
+): HeldVideo {
   const source = new MediaSource();
-  const state: State = {
-    url,
-    address: URL.createObjectURL(source),
-    hadAttribute: video.hasAttribute("src"),
-    isOver: false,
-  };
-  states.set(video, state);
-  urls.set(state.address, url);
   const isHeld = (): boolean => isOn(video, state);
   const restore = (): void => {
     if (isHeld()) {
-      reload(video, () => {
+      reload(video, state, () => {
         giveBack(video, state);
         native.load.call(video);
       });
@@ -85,28 +96,48 @@ export function hold(video: HTMLVideoElement, link: Link, natives: Natives, isEa
     settle();
     URL.revokeObjectURL(state.address);
   };
-  /**
-   * Handles an error before the first data, for example if the page's CSP (`media-src`) forbids such addresses. The
-   * page does not hear of it.
-   */
-  const fail = (event: Event): void => {
-    if (!isHeld()) return;
-    event.stopImmediatePropagation();
-    restore();
+  const state: State = {
+    url,
+    address: URL.createObjectURL(source),
+    hadAttribute: video.hasAttribute("src"),
+    isOver: false,
+    heard,
+    durationSec: video.duration,
+    veil: new Veil(new Set(), { isPaused: true, isAtStart: true }),
+    before: new Map(),
+    switchedMs: 0,
+    hear,
+    restore,
+    natives,
   };
   const timer = natives.setTimeout(restore, HOLD_MS);
-  const settle = (): void => {
-    natives.clearTimeout(timer);
-    video.removeEventListener("error", fail, { capture: true });
-  };
-  video.addEventListener("error", fail, { capture: true });
-  reload(video, () => setSource(video, state.address));
-  return { video, url, source, link, natives, settle, restore, isHeld };
+  const settle = (): void => natives.clearTimeout(timer);
+  states.set(video, state);
+  urls.set(state.address, url);
+  // A video outside the document is not heard from the window.
+  for (const type of MEDIA_EVENTS) {
+    video.addEventListener(
+      type,
+      (event) => {
+        if (states.get(video) !== state || !event.isTrusted) return;
+        if (hides(video, type)) event.stopImmediatePropagation();
+        else hear(type);
+      },
+      { capture: true },
+    );
+  }
+  reload(video, state, () => setSource(video, state.address));
+  return { source, settle, restore, isHeld };
 }
 
 /** Whether the video is still on its MediaSource. `currentSrc` does not say so: it names the last choice. */
 function isOn(video: HTMLMediaElement, { address, isOver }: State): boolean {
   return !isOver && native.src.get?.call(video) === address && video.srcObject === null;
+}
+
+/** Whether the page has left its video on the file. */
+function isOnFile(video: HTMLMediaElement, state: State): boolean {
+  return isOn(video, state) || (state.isOver && native.currentSrc.get?.call(video) === state.url);
 }
 
 function setSource(video: HTMLMediaElement, address: string): void {
@@ -121,38 +152,84 @@ function giveBack(video: HTMLMediaElement, state: State): void {
 }
 
 /** Changes what the video loads and keeps its position and state. */
-function reload(video: HTMLVideoElement, change: () => void): void {
+function reload(video: HTMLVideoElement, state: State, change: () => void): void {
   const { currentTime, paused, playbackRate } = video;
+  const of = video as unknown as Record<string, unknown>;
+  state.before = new Map([...RESET, ...RESET_OF_VIDEO].map((name) => [name, of[name]]));
+  state.veil = new Veil(state.heard, { isPaused: paused, isAtStart: currentTime === 0 });
+  state.switchedMs = performance.now();
   change();
   video.playbackRate = playbackRate;
-  if (currentTime > 0) video.currentTime = currentTime;
-  if (!paused) Promise.resolve(native.play.call(video)).catch(() => undefined);
+  if (currentTime > 0) native.currentTime.set?.call(video, currentTime);
+  if (!paused) Promise.resolve(state.natives.play.call(video)).catch(() => undefined);
+  // Another load would begin a video with `autoplay` anew, although it was paused.
+  else if (state.heard.has("play")) native.pause.call(video);
 }
 
-/** Patches the video prototype so that the page sees its own files in held videos. */
+/** See PlainScript. */
+export function hides(video: HTMLVideoElement, type: string): boolean {
+  const state = states.get(video);
+  if (state === undefined || !isOnFile(video, state)) return false;
+  if (type === "error" && state.isOver) state.veil.lift();
+  // The page does not hear of an error of the MediaSource, for example if its CSP (`media-src`) forbids such addresses.
+  const isOfHold = !state.isOver && (type === "error" || type === "durationchange");
+  if (!state.veil.hides(type) && !isOfHold) return false;
+  state.hear(type);
+  if (isOfHold && type === "error") state.restore();
+  return true;
+}
+
+/** See PlainScript. */
+export function hasInterrupted(video: HTMLMediaElement, sinceMs: number): boolean {
+  return (states.get(video)?.switchedMs ?? -Infinity) >= sinceMs && !video.paused;
+}
+
+/** Patches the video prototypes so that the page sees its own files in held videos. */
 export function dressVideos(): void {
-  for (const name of ["src", "currentSrc"] as const) {
-    const { get } = native[name];
-    if (get === undefined) continue;
-    const told = wrapFunction(get, (target, video) => {
-      const value = Reflect.apply(target, video, []) as string;
-      return urls.get(value) ?? value;
-    });
-    Object.defineProperty(prototype, name, { ...native[name], get: told });
-  }
-  prototype.play = wrapFunction(native.play, (target, receiver, args) => {
-    const video = receiver as HTMLMediaElement;
-    const before = JSON.stringify(states.get(video));
-    const playing = Reflect.apply(target, video, args) as Promise<void> | undefined;
-    return playing?.catch((error: unknown) => {
-      const isOurs = JSON.stringify(states.get(video)) !== before && !video.paused;
-      return isOurs ? native.play.call(video) : Promise.reject(error);
-    });
-  });
+  for (const name of ["src", "currentSrc"] as const)
+    dressGetter(prototype, name, (_video, value) => urls.get(value as string) ?? value);
+  for (const name of RESET) dressGetter(prototype, name, veiled(name));
+  for (const name of RESET_OF_VIDEO) dressGetter(HTMLVideoElement.prototype, name, veiled(name));
+  dressGetter(prototype, "duration", (video, value) => stateOf(video)?.durationSec ?? value);
+  dressGetter(prototype, "currentTime", (video, value) =>
+    video.ended ? (stateOf(video)?.durationSec ?? value) : value,
+  );
+  dressSetter("currentTime", (video) => states.get(video)?.veil.noteSeek());
   prototype.load = wrapFunction(native.load, (target, receiver, args) => {
     const video = receiver as HTMLMediaElement;
     const state = states.get(video);
     if (state !== undefined && isOn(video, state)) giveBack(video, state);
     return Reflect.apply(target, video, args);
   });
+}
+
+function stateOf(video: HTMLMediaElement): State | undefined {
+  const state = states.get(video);
+  return state !== undefined && isOn(video, state) ? state : undefined;
+}
+
+function veiled(name: string): (video: HTMLMediaElement, value: unknown) => unknown {
+  return (video, value) => {
+    const state = states.get(video);
+    return state?.veil.isUp === true && isOnFile(video, state) ? state.before.get(name) : value;
+  };
+}
+
+function dressGetter(of: object, name: string, told: (video: HTMLMediaElement, value: unknown) => unknown): void {
+  const descriptor = own(name, of);
+  if (descriptor.get === undefined) return;
+  const get = wrapFunction(descriptor.get, (target, video) =>
+    told(video as HTMLMediaElement, Reflect.apply(target, video, [])),
+  );
+  Object.defineProperty(of, name, { ...descriptor, get });
+}
+
+function dressSetter(name: string, note: (video: HTMLMediaElement) => void): void {
+  const descriptor = own(name);
+  if (descriptor.set === undefined) return;
+  const set = wrapFunction(descriptor.set, (target, video, args) => {
+    note(video as HTMLMediaElement);
+    return Reflect.apply(target, video, args as [unknown]);
+  });
+  Object.defineProperty(prototype, name, { ...descriptor, set });
 }

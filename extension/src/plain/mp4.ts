@@ -19,7 +19,6 @@ export interface Track {
 export interface Movie {
   /** `video/mp4; codecs="..."`. */
   mime: string;
-  durationSec: number;
   tracks: Track[];
   init: Uint8Array<ArrayBuffer>;
 }
@@ -35,19 +34,12 @@ export function parseMovie(bytes: Uint8Array<ArrayBuffer>): Movie {
   if (moov?.type !== "moov") throw new Unsupported("no moov box");
   const inside = unpack(moov.body);
   if (inside.some(({ type }) => type === "mvex")) throw new Unsupported("fragmented");
-  const header = view(only(inside, "mvhd").body);
-  const [timescale, duration] =
-    header.getUint8(0) === 1
-      ? [header.getUint32(20), Number(header.getBigUint64(24))]
-      : [header.getUint32(12), header.getUint32(16)];
   const parsed = inside.filter(({ type }) => type === "trak").flatMap((trak) => parseTrack(trak) ?? []);
   const tracks = parsed.map(({ track }) => track);
   const videoCount = tracks.filter(({ isVideo }) => isVideo).length;
   if (videoCount !== 1 || tracks.length > 2) throw new Unsupported(`${videoCount} video tracks of ${tracks.length}`);
-  const durations = tracks.map(({ samples, timescale: units }) => samples.endTime / units);
   return {
     mime: `video/mp4; codecs="${tracks.map(({ codec }) => codec).join(",")}"`,
-    durationSec: Math.max(timescale > 0 ? duration / timescale : 0, ...durations),
     tracks,
     init: join([
       box("ftyp", fourcc("iso5"), u32(0), fourcc("iso5"), fourcc("iso6")),

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { HeldVideo } from "./hold";
-import { playHeld } from "./player";
+import type { Link } from "../page/link";
+import type { Natives } from "../page/natives";
 
 const file = new Uint8Array(readFileSync(path.join(__dirname, "../../../lab/stack/sample/media/progressive.mp4")));
 
@@ -27,43 +28,91 @@ class FakeBuffer {
   }
 }
 
-test("player: appends the file in pieces until the page takes the video, and leaves no listener", async () => {
-  Object.assign(globalThis, { MediaSource: { isTypeSupported: () => true } });
+const A = "https://media.example/a.mp4";
+
+function make() {
   const buffer = new FakeBuffer();
-  const source = { readyState: "open", duration: 0, addSourceBuffer: () => buffer };
+  const media = { readyState: "open", duration: 0, addSourceBuffer: () => buffer };
   const video = Object.assign(new EventTarget(), {
+    HAVE_METADATA: 1,
+    readyState: 4,
     currentTime: 0,
+    duration: 25,
     playbackRate: 1,
     paused: false,
     autoplay: true,
     preload: "auto",
-    buffered: { length: 0 },
+    ended: false,
+    seeking: false,
+    error: null as object | null,
   });
+  const asked: string[] = [];
   const natives = {
     AbortController,
     fetch: async (_url: string, { headers }: { headers: { Range: string } }) => {
+      asked.push(headers.Range);
       const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(headers.Range) ?? [];
       return new Response(file.slice(Number(start), Number(end) + 1), { status: 206, headers: { etag: '"v1"' } });
     },
+  } as unknown as Natives;
+  const link = { carrier: null, noteDirect: () => undefined } as unknown as Link;
+  const seen = { holds: [] as number[], settled: 0, url: A as string | undefined };
+  let restore!: () => void;
+  const restored = new Promise<void>((resolve) => (restore = resolve));
+  const held: HeldVideo = {
+    source: media as unknown as MediaSource,
+    settle: () => void seen.settled++,
+    restore,
+    isHeld: () => buffer.appended < 5,
   };
-  const seen = { settled: 0 };
-  const restored = new Promise<void>((resolve) => {
-    const held = {
-      video,
-      url: "https://media.example/a.mp4",
-      source,
-      natives,
-      link: { carrier: null, noteDirect: () => undefined },
-      settle: () => seen.settled++,
-      restore: resolve,
-      isHeld: () => buffer.appended < 5,
-    };
-    playHeld(held as unknown as HeldVideo);
-  });
+  const begin = async (): Promise<void> => {
+    jest.resetModules();
+    jest.doMock("./hold", () => ({
+      fileOf: () => seen.url,
+      hold: () => (seen.holds.push(asked.length), held),
+      bufferedOf: () => ({ length: 0 }),
+    }));
+    Object.assign(globalThis, { MediaSource: { isTypeSupported: () => true } });
+    const { playFile } = await import("./player");
+    playFile(video as unknown as HTMLVideoElement, A, new Set(), link, natives);
+  };
+  return { buffer, media, video, asked, seen, restored, begin };
+}
+
+const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 50));
+
+test("player: appends the file in pieces until the page takes the video, and leaves no listener", async () => {
+  const { buffer, media, seen, restored, begin } = make();
+  await begin();
   await restored;
-  expect([buffer.appended, seen.settled, source.duration]).toEqual([5, 1, expect.closeTo(24, 0)]);
+  // The browser's duration counts, not the one that the index tells.
+  expect([buffer.appended, seen.settled, media.duration]).toEqual([5, 1, 25]);
   expect([...buffer.listeners].map(([type, left]) => [type, left.size]).sort()).toEqual([
     ["error", 0],
     ["updateend", 0],
   ]);
+});
+
+test("player: takes the video when the browser knows the file and the pieces at the playhead have come", async () => {
+  const { video, seen, asked, begin } = make();
+  video.readyState = 0;
+  await begin();
+  await settle();
+  expect([seen.holds, asked]).toEqual([[], ["bytes=0-65535"]]);
+  video.readyState = 1;
+  video.dispatchEvent(new Event("loadedmetadata"));
+  await settle();
+  expect(seen.holds).toEqual([2]);
+});
+
+test.each<[string, (made: ReturnType<typeof make>) => void]>([
+  ["the browser cannot play the file", ({ video }) => (video.error = {})],
+  ["the video has ended", ({ video }) => (video.ended = true)],
+  ["the page gave it another file", ({ seen }) => (seen.url = "https://media.example/b.mp4")],
+])("player: leaves the video to the browser if %s", async (_name, change) => {
+  const made = make();
+  change(made);
+  await made.begin();
+  await settle();
+  expect(made.seen.holds).toEqual([]);
 });

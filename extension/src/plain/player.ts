@@ -1,9 +1,13 @@
 /**
- * Player: feeds one held `<video>` from its progressive MP4, piece by piece, through the transport. Like the browser,
- * it reads the index first and then a stretch ahead of the playhead; a seek moves the stretch. If it cannot play the
- * file, `restore` gives the file back to the browser. If the page gives the video another source, it stops.
+ * Player: feeds one `<video>` from its progressive MP4, piece by piece, through the transport. The browser plays the
+ * file itself until the index and the pieces at the playhead have come, so nothing starts later.
+ * Like the browser, the player then reads a stretch ahead of the playhead; a seek moves the stretch. If it cannot play
+ * the file, the browser keeps it or gets it back. If the page gives the video another source, it stops.
  */
-import type { HeldVideo } from "./hold";
+import type { Link } from "../page/link";
+import type { Natives } from "../page/natives";
+import type { Heard } from "../shared/plain";
+import { bufferedOf, fileOf, hold, type HeldVideo } from "./hold";
 import { Unsupported, fragment, parseMovie, piecesOf, type Movie, type Piece } from "./mp4";
 import { Source, type Reading } from "./source";
 
@@ -12,17 +16,16 @@ const AHEAD_SEC = 20;
 const BEHIND_SEC = 30;
 /** Two pieces that are no further apart count as adjacent. */
 const GAP_SEC = 0.2;
+/** A playing video is taken over with so much ahead of its playhead. */
+const SPARE_SEC = 1;
 
-export function playHeld(held: HeldVideo): void {
-  void new PlainVideo(held)
-    .run()
-    .catch(() => undefined)
-    .then(() => held.restore());
+/** Takes `video` over once that can be done at once. Otherwise the browser keeps it. */
+export function playFile(video: HTMLVideoElement, url: string, heard: Heard, link: Link, natives: Natives): void {
+  void new PlainVideo(video, url, new Source(url, link, natives)).run(heard, natives).catch(() => undefined);
 }
 
 class PlainVideo {
-  readonly #held: HeldVideo;
-  readonly #source: Source;
+  #held!: HeldVideo;
   #movie!: Movie;
   #pieces: Piece[] = [];
   #buffer!: SourceBuffer;
@@ -31,36 +34,67 @@ class PlainVideo {
   #wake: (() => void) | null = null;
   #sought = false;
 
-  constructor(held: HeldVideo) {
-    this.#held = held;
-    this.#source = new Source(held.url, held.link, held.natives);
-  }
+  constructor(
+    readonly video: HTMLVideoElement,
+    readonly url: string,
+    readonly source: Source,
+  ) {}
 
-  async run(): Promise<void> {
-    const { video, source } = this.#held;
-    const opened =
-      source.readyState === "open"
-        ? undefined
-        : new Promise((resolve) => source.addEventListener("sourceopen", resolve, { once: true }));
-    this.#movie = parseMovie(await this.#source.index());
+  async run(heard: Heard, natives: Natives): Promise<void> {
+    this.#movie = parseMovie(await this.source.index());
     this.#pieces = piecesOf(this.#movie);
     if (!MediaSource.isTypeSupported(this.#movie.mime)) throw new Unsupported(this.#movie.mime);
-    await opened;
-    this.#buffer = source.addSourceBuffer(this.#movie.mime);
-    source.duration = this.#movie.durationSec;
-    await this.#append(this.#movie.init);
-    this.#held.settle();
-    const wake = (): void => this.#wake?.();
-    const seek = (): void => this.#seek();
-    for (const type of ["timeupdate", "play", "emptied", "ratechange"]) video.addEventListener(type, wake);
-    video.addEventListener("seeking", seek);
+    const fragments = await this.#atPlayhead();
+    if (fragments === undefined) return;
+    this.#held = hold(this.video, this.url, heard, natives, (type) => this.#hear(type));
     try {
+      await this.#open();
+      for (const each of fragments) await this.#append(each);
+      this.#held.settle();
       await this.#feed();
     } finally {
-      for (const type of ["timeupdate", "play", "emptied", "ratechange"]) video.removeEventListener(type, wake);
-      video.removeEventListener("seeking", seek);
+      this.#held.restore();
       this.#reading?.abort();
     }
+  }
+
+  /**
+   * The fragments at the playhead of the video that the browser plays; undefined if the browser keeps the video. The
+   * first piece after them is `#next`.
+   */
+  async #atPlayhead(): Promise<Uint8Array<ArrayBuffer>[] | undefined> {
+    let [from, fragments]: [number, Uint8Array<ArrayBuffer>[]] = [0, []];
+    for (;;) {
+      const { video } = this;
+      if (fileOf(video) !== this.url || video.error !== null || video.ended) return undefined;
+      if (!(video.readyState >= video.HAVE_METADATA) || video.seeking) {
+        await change(video, ["loadedmetadata", "seeked", "emptied", "error"]);
+        continue;
+      }
+      if (!Number.isFinite(video.duration)) return undefined;
+      const at = this.#pieceAt(video.currentTime);
+      if (at < from || at > from + fragments.length) [from, fragments] = [at, []];
+      this.#next = from + fragments.length;
+      const piece = this.#pieces[this.#next];
+      const wantedSec = video.currentTime + (video.paused ? 0 : SPARE_SEC);
+      if (piece === undefined || (fragments.length > 0 && piece.startSec > wantedSec)) return fragments;
+      const bytes = await this.#read(piece);
+      if (bytes !== null) fragments.push(fragment(this.#next + 1, piece.spans, bytes, piece.start));
+    }
+  }
+
+  async #open(): Promise<void> {
+    const { source } = this.#held;
+    if (source.readyState !== "open")
+      await new Promise((resolve) => source.addEventListener("sourceopen", resolve, { once: true }));
+    this.#buffer = source.addSourceBuffer(this.#movie.mime);
+    source.duration = this.video.duration;
+    await this.#append(this.#movie.init);
+  }
+
+  #hear(type: string): void {
+    if (type === "seeking") this.#seek();
+    if (["timeupdate", "play", "emptied", "ratechange"].includes(type)) this.#wake?.();
   }
 
   /** Appends pieces until the page gives the video another source. */
@@ -83,7 +117,7 @@ class PlainVideo {
 
   /** The bytes of a piece; null if a seek came in between. */
   async #read({ start, end }: Piece): Promise<Uint8Array<ArrayBuffer> | null> {
-    this.#reading = this.#source.read({ start, end });
+    this.#reading = this.source.read({ start, end });
     try {
       const bytes = await this.#reading.bytes;
       if (this.#sought) return null;
@@ -91,7 +125,7 @@ class PlainVideo {
         throw new Unsupported(`${bytes.length} bytes instead of ${end - start + 1}`);
       return bytes;
     } catch (error) {
-      if (this.#sought || !this.#held.isHeld()) return null;
+      if (this.#sought) return null;
       throw error;
     } finally {
       this.#reading = null;
@@ -99,7 +133,7 @@ class PlainVideo {
   }
 
   #isWanted(piece: Piece): boolean {
-    const { video } = this.#held;
+    const { video } = this;
     const isFirst = piece.startSec <= video.currentTime + GAP_SEC;
     const isOnDemand = video.paused && !video.autoplay && video.preload !== "auto";
     return isFirst || (!isOnDemand && piece.startSec < video.currentTime + AHEAD_SEC * Math.max(1, video.playbackRate));
@@ -107,12 +141,13 @@ class PlainVideo {
 
   /** Continues after what is buffered at the playhead, or with the piece at the playhead. */
   #seek(): void {
-    const { video } = this.#held;
+    const { video } = this;
     const time = video.currentTime;
     let index = this.#pieceAt(time);
-    for (let at = 0; at < video.buffered.length; at++) {
-      if (video.buffered.start(at) <= time + GAP_SEC && time < video.buffered.end(at))
-        index = this.#pieceAt(video.buffered.end(at) + GAP_SEC);
+    const buffered = bufferedOf(video);
+    for (let at = 0; at < buffered.length; at++) {
+      if (buffered.start(at) <= time + GAP_SEC && time < buffered.end(at))
+        index = this.#pieceAt(buffered.end(at) + GAP_SEC);
     }
     if (index === this.#next && this.#reading !== null) return;
     this.#next = index;
@@ -138,7 +173,7 @@ class PlainVideo {
       this.#buffer.appendBuffer(bytes);
     } catch (error) {
       if (!(error instanceof DOMException) || error.name !== "QuotaExceededError") throw error;
-      const { currentTime } = this.#held.video;
+      const { currentTime } = this.video;
       await this.#remove(0, currentTime - 2);
       this.#buffer.appendBuffer(bytes);
     }
@@ -147,8 +182,9 @@ class PlainVideo {
 
   /** Removes what lies far behind the playhead. */
   async #forget(): Promise<void> {
-    const { video } = this.#held;
-    if (video.buffered.length > 0 && video.buffered.start(0) < video.currentTime - 2 * BEHIND_SEC)
+    const { video } = this;
+    const buffered = bufferedOf(video);
+    if (buffered.length > 0 && buffered.start(0) < video.currentTime - 2 * BEHIND_SEC)
       await this.#remove(0, video.currentTime - BEHIND_SEC);
   }
 
@@ -173,4 +209,14 @@ class PlainVideo {
       );
     });
   }
+}
+
+function change(video: HTMLVideoElement, types: readonly string[]): Promise<void> {
+  return new Promise((resolve) => {
+    const heard = (): void => {
+      for (const type of types) video.removeEventListener(type, heard);
+      resolve();
+    };
+    for (const type of types) video.addEventListener(type, heard);
+  });
 }

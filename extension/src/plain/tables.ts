@@ -59,11 +59,6 @@ export class Tables {
     };
   }
 
-  /** The time at which the presentation of the last sample ends. */
-  get endTime(): number {
-    return (this.#times[this.count] ?? 0) + (this.#offsets[this.count - 1] ?? 0);
-  }
-
   /** The first sample that the edit list shows. */
   get firstShown(): number {
     let index = 0;

@@ -12,7 +12,7 @@ export const SWITCH_EVENT = "tributary-switch";
 export const CARRY_READY_EVENT = "tributary-carry-ready";
 /** The page script needs the plain-video script. */
 export const PLAIN_NEED_EVENT = "tributary-plain-need";
-/** The plain-video script has loaded. The event's `detail` is a PlainTaker. */
+/** The plain-video script has loaded. The event's `detail` is a PlainScript. */
 export const PLAIN_READY_EVENT = "tributary-plain-ready";
 
 /** Its `detail` is a RuleSet as JSON text. */

@@ -28,6 +28,61 @@ const video = (
   },
 });
 
+/** The film with another duration in its movie header (`mvhd`, version 0: the time units per second at 20). */
+function withDuration(seconds: number): Buffer {
+  const film = Buffer.from(FILM);
+  const header = film.indexOf("mvhd");
+  film.writeUInt32BE(seconds * film.readUInt32BE(header + 16), header + 20);
+  return film;
+}
+
+/**
+ * Runs a script with a muted `video` in the page whose events are noted. The extension takes it over. `seen` waits, and
+ * `started` notes how a call of `play` ended. Positions that the browser chooses and repeated events are not noted.
+ */
+const taken = (
+  name: string,
+  script: string,
+  { file = FILM, long = false }: { file?: Buffer; long?: boolean } = {},
+): FidelityCase => ({
+  name: `video/${name}`,
+  long,
+  carried: true,
+  answer: (exchange) =>
+    exchange.path === "/noise.mp4" ? give(exchange, bodyOf("noise"), MP4) : give(exchange, file, MP4),
+  run: (tab) =>
+    tab.run(`(async () => {
+      const base = "${tab.away}";
+      const url = base + "/film.mp4";
+      const video = document.createElement("video");
+      const [notes, counts] = [[], {}];
+      const note = (what) => notes.push(what);
+      for (const type of ${JSON.stringify(COUNTED)})
+        video.addEventListener(type, () => { counts[type] = (counts[type] ?? 0) + 1; });
+      const seen = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+      const until = (type) => new Promise((resolve, reject) => {
+        video.addEventListener(type, resolve, { once: true });
+        setTimeout(() => reject(new Error("no " + type)), 6000);
+      });
+      const started = (playing) => playing.then(() => note("started"), ({ name }) => note(name));
+      video.muted = true;
+      document.body.append(video);
+      try {
+        ${script};
+      } catch (error) {
+        note(String(error));
+      }
+      const { readyState, duration, paused, ended } = video;
+      video.remove();
+      return { notes, counts, readyState, duration: Math.round(duration * 1000), paused, ended };
+    })()`),
+});
+
+const COUNTED = (
+  "loadstart durationchange resize loadedmetadata loadeddata canplay play playing pause seeking seeked ended error " +
+  "abort emptied ratechange"
+).split(" ");
+
 export const ELEMENTS: FidelityCase[] = [
   video("plain", (exchange) => give(exchange, FILM, MP4)),
   video("with-crossorigin", (exchange) => give(exchange, FILM, MP4), { origin: "anonymous", long: true }),
@@ -69,6 +124,65 @@ export const ELEMENTS: FidelityCase[] = [
     answer: (exchange) => give(exchange, FILM, MP4),
     run: (tab) => tab.video(`${tab.away}/film.mp4`, { seconds: 3 }),
   },
+  {
+    name: "video/first-of-its-host",
+    answer: (exchange) => give(exchange, FILM, { ...MP4, "cache-control": "no-store" }),
+    carried: true,
+    run: (tab) => tab.video(`${tab.away}/film.mp4`, { seconds: 6 }),
+  },
+  taken("paused", `video.preload = "metadata"; video.src = url; await seen(3000)`),
+  taken("autoplay", `video.autoplay = true; video.src = url; await until("playing"); await seen(1500)`),
+  taken(
+    "autoplay-paused",
+    `video.autoplay = true; video.src = url; await until("playing"); video.pause(); await seen(2500)`,
+  ),
+  taken(
+    "seek-at-metadata",
+    `video.preload = "auto"; video.src = url; await until("loadedmetadata");
+     video.currentTime = 7; await until("seeked"); note(video.currentTime); await seen(1500)`,
+  ),
+  taken(
+    "seek-while-paused",
+    `video.preload = "auto"; video.src = url; await until("loadeddata");
+     for (const to of [3, 12, 5, 20]) { video.currentTime = to; await until("seeked"); note(video.currentTime); }`,
+  ),
+  taken("paused-at-once", `video.src = url; await started(video.play()); video.pause(); await seen(2500)`),
+  taken("played-and-paused", `video.src = url; const playing = video.play(); video.pause(); await started(playing)`),
+  taken(
+    "to-its-end",
+    `video.preload = "auto"; video.src = url; await seen(2000); video.currentTime = 22.5; await video.play();
+     await until("ended"); note([video.currentTime === video.duration, Math.round(video.duration), video.paused])`,
+    { long: true },
+  ),
+  taken(
+    "in-a-loop",
+    `video.loop = true; video.src = url; await video.play(); await seen(1500); video.currentTime = 23.2;
+     await seen(2500); note([video.currentTime < 3, video.ended, video.paused])`,
+    { long: true },
+  ),
+  taken(
+    "another-file",
+    `video.src = url; await video.play(); await seen(1500); video.src = url + "?2"; await video.play();
+     await seen(1500); note(video.currentSrc)`,
+  ),
+  taken(
+    "then-not-a-video",
+    `video.src = url; await video.play(); await seen(1500); video.src = base + "/noise.mp4";
+     await started(video.play()); await seen(500); note(video.error.code)`,
+  ),
+  taken("longer-index", `video.src = url; await video.play(); await seen(1500)`, { file: withDuration(30) }),
+  taken("shorter-index", `video.src = url; await video.play(); await seen(1500)`, { file: withDuration(10) }),
+  taken(
+    "sampled",
+    `video.preload = "auto"; video.src = url; let before = 0;
+     const all = ["readyState", "duration", "videoWidth", "currentTime"].map(() => 0);
+     for (let at = 0; at < 400; at++) {
+       const now = [video.readyState > 0, video.duration || 0, video.videoWidth, video.seekable.length].map(Number);
+       if (now.some((value, index) => value < all[index])) note(["back", now, all]);
+       now.forEach((value, index) => (all[index] = value));
+       await new Promise((resolve) => setTimeout(resolve, 5));
+     }`,
+  ),
   {
     name: "video/sources",
     answer: (exchange) => (exchange.path === "/none.mp4" ? refuse(exchange, 404) : give(exchange, FILM, MP4)),

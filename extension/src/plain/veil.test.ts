@@ -1,0 +1,39 @@
+import { Veil } from "./veil";
+
+const LOADED = ["loadstart", "durationchange", "loadedmetadata", "loadeddata", "canplay"];
+
+/** The events of a load that the page hears. */
+function shown(veil: Veil, types: readonly string[]): string[] {
+  return types.filter((type) => !veil.hides(type));
+}
+
+test("veil: a second load is not heard, and the veil ends with it", () => {
+  const veil = new Veil(new Set([...LOADED, "play", "playing"]), { isPaused: false, isAtStart: false });
+  const second = ["abort", "emptied", "play", "ratechange", "waiting", "timeupdate", ...LOADED, "seeking", "seeked"];
+  expect([shown(veil, second), veil.isUp]).toEqual([[], true]);
+  expect([veil.hides("playing"), veil.isUp]).toEqual([true, false]);
+  const later = ["timeupdate", "waiting", "canplay", "playing", "seeking", "seeked", "ended"];
+  expect(shown(veil, later)).toEqual(later);
+});
+
+test("veil: what the page has not heard yet, it hears now", () => {
+  const veil = new Veil(new Set(["loadstart", "durationchange", "loadedmetadata"]), {
+    isPaused: true,
+    isAtStart: true,
+  });
+  expect(shown(veil, ["emptied", ...LOADED])).toEqual(["loadeddata", "canplay"]);
+  expect(veil.isUp).toBe(false);
+});
+
+test("veil: what the page does meanwhile, it hears", () => {
+  const playing = new Veil(new Set(["loadedmetadata", "play", "playing"]), { isPaused: false, isAtStart: true });
+  expect([shown(playing, ["play", "pause", "loadedmetadata"]), playing.isUp]).toEqual([["pause"], false]);
+  const paused = new Veil(new Set([...LOADED, "play", "playing"]), { isPaused: true, isAtStart: false });
+  paused.noteSeek();
+  expect(shown(paused, ["play", ...LOADED, "seeking", "seeked", "playing"])).toEqual([
+    "play",
+    "seeking",
+    "seeked",
+    "playing",
+  ]);
+});
