@@ -25,6 +25,8 @@ const ORIGO_PORT = 7600;
 const PROXY_PORTS = { first: 7611, last: 7642 };
 const SAMPLE_PORT = 7680;
 const MODE = "coded";
+/** The status when the machine cannot run the test. .ci/run tells it from a failure. */
+const EXIT_CANNOT_RUN = 3;
 /** The needed programs, each with its Debian package. */
 const NEEDED = [
   ["ip", "iproute2"],
@@ -51,12 +53,13 @@ function tearDown() {
 }
 
 async function main() {
-  refuseWhereItCannotRun();
+  expectDebianAndRoot();
   await clearDeadRuns();
   const id = process.pid.toString(36);
   const work = path.join(WORK_ROOT, id);
   const network = describeNetwork(id, process.pid % 256);
   await steps.step("Debian packages that the test needs", installNeeded);
+  await steps.step("this machine can run containers", expectContainersArePossible);
   await steps.step("the project is built", buildProject);
   const tools = await steps.step("container engine fetched from the Debian mirror", () =>
     fetchEngine(path.join(CACHE, "engine")),
@@ -90,20 +93,33 @@ async function main() {
   });
 }
 
-function refuseWhereItCannotRun() {
-  const problem =
-    process.platform !== "linux"
-      ? `this is ${process.platform}`
-      : process.getuid() !== 0
-        ? "you are not root"
-        : !existsSync("/usr/bin/apt-get")
-          ? "there is no apt-get"
-          : undefined;
-  if (problem)
-    throw new TestFailure(
-      "npm run test:compose needs root on a Debian machine with apt " +
-        `(it makes network namespaces and starts a container engine); ${problem}.`,
+/** This machine cannot run the test, whatever the state of the product. */
+class CannotRun extends TestFailure {
+  constructor(reason) {
+    super(
+      "npm run test:compose needs root on a Debian machine with apt that lets it make network namespaces, " +
+        `firewall rules and control groups (for a container engine); ${reason}.`,
     );
+  }
+}
+
+function expectDebianAndRoot() {
+  if (process.platform !== "linux") throw new CannotRun(`this is ${process.platform}`);
+  if (process.getuid() !== 0) throw new CannotRun("you are not root");
+  if (!existsSync("/usr/bin/apt-get")) throw new CannotRun("there is no apt-get");
+}
+
+/** Tries, in namespaces that end with the trial, what a container engine does. */
+async function expectContainersArePossible() {
+  const trials = [
+    ["mkdir /sys/fs/cgroup/tributary-test-trial && rmdir /sys/fs/cgroup/tributary-test-trial", "control groups"],
+    ["unshare --net --mount true", "namespaces"],
+    ["unshare --net iptables -w -t nat -A POSTROUTING -j MASQUERADE", "firewall rules"],
+  ];
+  for (const [command, what] of trials) {
+    const { code, stderr } = await run("sh", ["-c", command], { allowFailure: true });
+    if (code !== 0) throw new CannotRun(`this machine refuses ${what} (${stderr.trim()})`);
+  }
 }
 
 async function installNeeded() {
@@ -445,15 +461,17 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
 }
 
 const startedMs = Date.now();
+let cannotRun = false;
 try {
   await main();
 } catch (error) {
   if (undoing) await sleep(60_000);
   if (steps.failed === 0) steps.failed = 1;
   console.error(error instanceof TestFailure ? error.message : error);
-  console.error("Again: npm run test:compose");
+  cannotRun = error instanceof CannotRun;
+  if (!cannotRun) console.error("Again: npm run test:compose");
 }
 await tearDown();
 console.log(`test:compose took ${((Date.now() - startedMs) / 1000).toFixed(0)} s`);
 console.log(`${steps.passed} passed, ${steps.failed} failed`);
-process.exit(steps.failed === 0 ? 0 : 1);
+process.exit(cannotRun ? EXIT_CANNOT_RUN : Number(steps.failed > 0));

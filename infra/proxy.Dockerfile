@@ -1,25 +1,18 @@
 # Tributary proxy. Build from the root of the repository: docker build -f infra/proxy.Dockerfile .
-# The first stage is the same, line for line, in origo.Dockerfile, so the two builds share it.
+# The first two stages are the same, line for line, in origo.Dockerfile, so the two builds share them.
+
+# What npm reads, of every workspace there is. Only a change of these files installs the packages again.
+FROM node:20-bookworm-slim AS manifests
+WORKDIR /app
+COPY . /repository
+RUN cd /repository && cp --parents package.json package-lock.json .npmrc tsconfig.base.json */package.json lab/*/package.json /app
+
 FROM node:20-bookworm-slim AS build
 RUN apt-get update \
  && apt-get install -y --no-install-recommends g++ make \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
-COPY package.json package-lock.json .npmrc tsconfig.base.json ./
-COPY client/package.json client/
-COPY contract/package.json contract/
-COPY extension/package.json extension/
-COPY lab/bench/package.json lab/bench/
-COPY lab/links/package.json lab/links/
-COPY lab/sim/package.json lab/sim/
-COPY lab/stack/package.json lab/stack/
-COPY native-codec/package.json native-codec/
-COPY origo/package.json origo/
-COPY protocol/package.json protocol/
-COPY proxy/package.json proxy/
-COPY test/package.json test/
-COPY wasm-codec/package.json wasm-codec/
-COPY native-transport/package.json native-transport/
+COPY --from=manifests /app ./
 RUN npm ci --ignore-scripts -w @tributary/proxy -w @tributary/origo --include-workspace-root
 
 # The native transport. Debian's own cargo is too old; its security archive has the one that its browsers are built with.

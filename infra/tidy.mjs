@@ -183,18 +183,13 @@ function anchorsOf(page) {
   );
 }
 
-/** A workspace that an image or the compiler does not know breaks in silence. */
+/** A workspace that the compiler does not know is not checked, in silence. */
 function workspaceFaults() {
-  const faults = [];
   const references = JSON.parse(read("tsconfig.json")).references.map((entry) => path.normalize(entry.path));
-  for (const folder of packages.values()) {
-    for (const image of ["infra/origo.Dockerfile", "infra/proxy.Dockerfile"])
-      if (!read(image).includes(`COPY ${folder}/package.json ${folder}/`))
-        faults.push(`${image} does not copy ${folder}/package.json`);
-    if (existsSync(path.join(root, folder, "tsconfig.json")) && !references.includes(folder) && folder !== "test")
-      faults.push(`tsconfig.json has no reference to ${folder}/`);
-  }
-  return faults;
+  return [...packages.values()]
+    .filter((folder) => existsSync(path.join(root, folder, "tsconfig.json")) && folder !== "test")
+    .filter((folder) => !references.includes(folder))
+    .map((folder) => `tsconfig.json has no reference to ${folder}/`);
 }
 
 const RULES = [
@@ -204,7 +199,7 @@ const RULES = [
   [`no line has more than ${COLUMNS_MAX} columns`, widthFaults],
   ["script names are in kebab-case", nameFaults],
   ["documents are short, and their links and pictures exist", docsFaults],
-  ["every workspace is known to the compiler and the images", workspaceFaults],
+  ["every workspace is known to the compiler", workspaceFaults],
 ];
 
 let failed = 0;
