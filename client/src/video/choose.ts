@@ -1,0 +1,89 @@
+/** Chooses one picture, one sound and the subtitles among those of a video. No I/O. */
+import { VideoError, type Presentation, type Rendition } from "./presentation";
+
+export interface Choice {
+  picture: Rendition;
+  /** Undefined: the picture's segments have the sound, or there is none. */
+  sound: Rendition | undefined;
+  subtitles: Rendition[];
+}
+
+export interface Wishes {
+  /** `best` (default), `worst`, a height such as `720p`, or bits a second such as `2000000`, `2000k` and `2M`. */
+  quality?: string;
+  /** A language such as `de`, or the name of a sound. */
+  audio?: string;
+  /** A language, the name of subtitles, or `all`. Default: none. */
+  subtitles?: string;
+}
+
+export const QUALITY_ALLOWED = "best, worst, a height such as 720p, or bits a second such as 2000000, 2000k or 2M";
+
+type Quality = { kind: "best" | "worst" } | { kind: "height" | "bandwidth"; max: number };
+
+/** Undefined if the text names no quality. */
+export function parseQuality(text: string): Quality | undefined {
+  if (text === "best" || text === "worst") return { kind: text };
+  const height = /^(\d{1,5})p$/i.exec(text);
+  if (height) return { kind: "height", max: Number(height[1]) };
+  const bandwidth = /^(\d{1,12}(?:\.\d+)?)([kM]?)$/.exec(text);
+  if (!bandwidth) return undefined;
+  return { kind: "bandwidth", max: Number(bandwidth[1]) * { "": 1, k: 1e3, M: 1e6 }[bandwidth[2] as "" | "k" | "M"] };
+}
+
+export function choose({ pictures, sounds, subtitles }: Presentation, wishes: Wishes): Choice {
+  const picture = choosePicture(pictures, wishes.quality ?? "best");
+  const ofGroup = (renditions: Rendition[], group: string | undefined): Rendition[] =>
+    picture.groups === undefined ? renditions : renditions.filter((rendition) => rendition.group === group);
+  const sound = chooseSound(ofGroup(sounds, picture.groups?.audio), wishes.audio);
+  const texts = ofGroup(subtitles, picture.groups?.subtitles);
+  return { picture, sound, subtitles: wishes.subtitles === undefined ? [] : chooseTexts(texts, wishes.subtitles) };
+}
+
+/** If every picture is larger than the wish, the smallest is taken. */
+function choosePicture(pictures: Rendition[], text: string): Rendition {
+  const quality = parseQuality(text);
+  if (!quality)
+    throw new VideoError(`The quality is not valid: got ${JSON.stringify(text)}, allowed: ${QUALITY_ALLOWED}.`);
+  const sorted = [...pictures].sort((a, b) => linesOf(b) - linesOf(a) || b.bandwidth - a.bandwidth);
+  const fits = ({ ...picture }: Rendition): boolean => {
+    if (quality.kind === "height") return linesOf(picture) <= quality.max;
+    return quality.kind === "bandwidth" ? picture.bandwidth <= quality.max : quality.kind === "best";
+  };
+  const found = sorted.find(fits) ?? sorted.at(-1);
+  if (!found) throw new VideoError("The playlist names no picture.");
+  return found;
+}
+
+/** The `p` of 720p: the shorter side, because a video may be upright. */
+function linesOf({ width = 0, height = 0 }: Rendition): number {
+  return width > 0 ? Math.min(width, height) : height;
+}
+
+function chooseSound(sounds: Rendition[], wish: string | undefined): Rendition | undefined {
+  const byRate = [...sounds].sort((a, b) => b.bandwidth - a.bandwidth);
+  if (wish === undefined) return byRate.find(({ isDefault }) => isDefault) ?? byRate[0];
+  const found = byRate.find((sound) => isMeant(sound, wish));
+  if (!found) throw absent("sound", wish, sounds);
+  return found;
+}
+
+function chooseTexts(texts: Rendition[], wish: string): Rendition[] {
+  const withText = texts.filter(({ load }) => load !== undefined);
+  if (wish === "all") return withText;
+  const found = withText.filter((text) => isMeant(text, wish));
+  if (found.length === 0) throw absent("subtitles", wish, withText);
+  return found;
+}
+
+/** `de` means `de-AT` too (RFC 4647 §3.3.1). */
+function isMeant({ language, label }: Rendition, wish: string): boolean {
+  const [had, wanted] = [language?.toLowerCase() ?? "", wish.toLowerCase()];
+  return had === wanted || had.startsWith(`${wanted}-`) || label.toLowerCase() === wanted;
+}
+
+function absent(what: string, wish: string, there: Rendition[]): VideoError {
+  const names = [...new Set(there.map(({ language, label }) => language ?? label))];
+  const allowed = names.length > 0 ? names.join(", ") : "nothing, because the video has none apart";
+  return new VideoError(`The video has no ${what} ${JSON.stringify(wish)}, allowed: ${allowed}.`);
+}

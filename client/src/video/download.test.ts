@@ -1,0 +1,192 @@
+/** Whole videos from a real server, with a stand-in for the proxies: the client asks the origin directly. */
+import { createCipheriv } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { gzipSync } from "node:zlib";
+import { createNodeClient, type ProxyClient } from "../node";
+import { downloadVideo, type VideoOptions, type VideoResult } from "./download";
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+let server: Server;
+let client: ProxyClient;
+let folder: string;
+let url: string;
+/** Path -> answer, or the body. */
+let site: Record<string, Answer | string | Buffer>;
+/** Paths in the order of their requests. */
+let asked: string[];
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? "/", "http://x");
+    asked.push(request.url ?? "");
+    const answer = site[pathname];
+    if (typeof answer === "function") answer(request, response);
+    else if (answer === undefined) response.writeHead(404).end("no such path");
+    else response.end(answer);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  client = createNodeClient({ origoUrl: "http://127.0.0.1:9", reportRecords: false });
+});
+afterAll(async () => {
+  await client.close();
+  server.close();
+});
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), "video-test-"));
+  site = {};
+  asked = [];
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const film = (): string => path.join(folder, "film.ts");
+const get = (address: string, options: Partial<VideoOptions> = {}): Promise<VideoResult> =>
+  downloadVideo(client, `${url}${address}`, {
+    output: film(),
+    get: { mode: "direct" },
+    ffmpeg: null,
+    retries: 1,
+    ...options,
+  });
+
+const bytesOf = (index: number): Buffer => Buffer.alloc(70_000 + index, index);
+const list = (...lines: string[]): string => `#EXTM3U\n#EXT-X-TARGETDURATION:1\n${lines.join("\n")}\n#EXT-X-ENDLIST\n`;
+const segmentLines = (count: number): string[] =>
+  Array.from({ length: count }, (_, index) => [`#EXTINF:1,`, `s${index}.ts`]).flat();
+const segments = (count: number): Record<string, Buffer> =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`/s${index}.ts`, bytesOf(index)]));
+const joined = (...indexes: number[]): Buffer => Buffer.concat(indexes.map(bytesOf));
+
+test("segments that end in any order are joined in their own, and the folder of parts is gone", async () => {
+  site = { "/list.m3u8": list(...segmentLines(12)), ...segments(12) };
+  site["/s0.ts"] = (_request, response) => void setTimeout(() => response.end(bytesOf(0)), 300);
+  const result = await get("/list.m3u8");
+  expect(result).toMatchObject({ segments: 12, gaps: 0, durationSec: 12 });
+  expect(readFileSync(film()).equals(joined(...Array.from({ length: 12 }, (_, index) => index)))).toBe(true);
+  expect(await readdir(folder)).toEqual(["film.ts"]);
+});
+
+test("a redirected, gzipped playlist: addresses begin where it lies", async () => {
+  site = {
+    "/go": (_request, response) => response.writeHead(302, { location: "/deep/list.m3u8?x=1" }).end(),
+    "/deep/list.m3u8": (_request, response) =>
+      response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync(list("#EXTINF:1,", "../s1.ts"))),
+    ...segments(2),
+  };
+  await get("/go");
+  expect(readFileSync(film()).equals(joined(1))).toBe(true);
+});
+
+test("byte ranges of one file with an init segment and a key; the key is asked for once", async () => {
+  const key = Buffer.alloc(16, 3);
+  const seal = (index: number): Buffer => {
+    const cipher = createCipheriv("aes-128-cbc", key, Buffer.concat([Buffer.alloc(15), Buffer.from([index])]));
+    return Buffer.concat([cipher.update(bytesOf(index)), cipher.final()]);
+  };
+  const sealed = [seal(0), seal(1), seal(2)];
+  const whole = Buffer.concat([Buffer.from("INIT"), ...sealed]);
+  site = {
+    "/list.m3u8": list(
+      '#EXT-X-MAP:URI="v.mp4",BYTERANGE="4@0"',
+      '#EXT-X-KEY:METHOD=AES-128,URI="key"',
+      ...sealed.flatMap(({ length }, index) => [
+        `#EXT-X-BYTERANGE:${length}${index === 0 ? "@4" : ""}`,
+        "#EXTINF:1,",
+        "v.mp4",
+      ]),
+    ),
+    "/key": key,
+    "/v.mp4": (request, response) => {
+      const [start = 0, end = 0] = (request.headers.range ?? "").match(/\d+/g)!.map(Number);
+      response.writeHead(206, { "content-range": `bytes ${start}-${end}/${whole.length}` });
+      response.end(whole.subarray(start, end + 1));
+    },
+  };
+  await get("/list.m3u8");
+  expect(readFileSync(film()).equals(Buffer.concat([Buffer.from("INIT"), joined(0, 1, 2)]))).toBe(true);
+  expect(asked.filter((address) => address === "/key")).toHaveLength(1);
+});
+
+test("a wrong key is an error, and no film appears under the old one's name", async () => {
+  writeFileSync(film(), "the old film");
+  site = { "/list.m3u8": list('#EXT-X-KEY:METHOD=AES-128,URI="key"', ...segmentLines(1)), ...segments(1) };
+  site["/key"] = Buffer.alloc(16);
+  await expect(get("/list.m3u8")).rejects.toThrow(/Segment 1 of 1 of video .*do not open with the key/);
+  site["/key"] = Buffer.alloc(3);
+  await expect(get("/list.m3u8")).rejects.toThrow(/key .* has 3 bytes, and AES-128 needs 16/);
+  expect(readFileSync(film(), "utf8")).toBe("the old film");
+});
+
+test("one segment is 404: it is asked for again, the error names it, and the next run goes on", async () => {
+  site = { "/list.m3u8": list(...segmentLines(9)), ...segments(9) };
+  delete site["/s7.ts"];
+  await expect(get("/list.m3u8?token=1", { segmentsAtOnce: 1 })).rejects.toThrow(
+    /Segment 8 of 9 of video \(http:\/\/127.0.0.1:\d+\/s7.ts\) failed: the origin answered 404.*repeat the command/,
+  );
+  expect(asked.filter((address) => address === "/s7.ts")).toHaveLength(2);
+  expect(existsSync(film())).toBe(false);
+  asked = [];
+  site["/s7.ts"] = bytesOf(7);
+  let resumed = 0;
+  await get("/list.m3u8?token=2", { onStart: ({ resumedSegments }) => (resumed = resumedSegments) });
+  expect(resumed).toBe(7);
+  expect(asked).toEqual(["/list.m3u8?token=2", "/s7.ts", "/s8.ts"]);
+  expect(readFileSync(film()).equals(joined(0, 1, 2, 3, 4, 5, 6, 7, 8))).toBe(true);
+});
+
+test("an abort stops at once and keeps what is done; another playlist begins anew", async () => {
+  const controller = new AbortController();
+  site = { "/list.m3u8": list(...segmentLines(6)), ...segments(6) };
+  site["/s3.ts"] = () => controller.abort(new Error("stopped by the test"));
+  const options = { segmentsAtOnce: 1, signal: controller.signal };
+  await expect(get("/list.m3u8", options)).rejects.toThrow("stopped by the test");
+  expect(await readdir(`${film()}.parts`)).toContain("state.json");
+  site["/list.m3u8"] = list(...segmentLines(2));
+  await get("/list.m3u8");
+  expect(readFileSync(film()).equals(joined(0, 1))).toBe(true);
+});
+
+test("a gap is left out with a sentence", async () => {
+  site = { "/list.m3u8": list("#EXTINF:1,", "s0.ts", "#EXT-X-GAP", "#EXTINF:1,", "s1.ts", "#EXTINF:1,", "s2.ts") };
+  Object.assign(site, segments(3));
+  const notices: string[] = [];
+  expect(await get("/list.m3u8", { onNotice: (sentence) => notices.push(sentence) })).toMatchObject({ gaps: 1 });
+  expect(readFileSync(film()).equals(joined(0, 2))).toBe(true);
+  expect(notices.join(" ")).toMatch(/Segment 2 of 3 of video is missing/);
+  expect(asked).not.toContain("/s1.ts");
+});
+
+test("live: the recording begins near the end, follows the list, and `durationSec` ends it", async () => {
+  const startedMs = Date.now();
+  site = segments(30);
+  site["/live.m3u8"] = (_request, response) => {
+    const first = Math.floor((Date.now() - startedMs) / 500);
+    const lines = Array.from({ length: 5 }, (_, index) => `#EXTINF:0.5,\ns${first + index}.ts`);
+    response.end(`#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXT-X-MEDIA-SEQUENCE:${first}\n${lines.join("\n")}\n`);
+  };
+  expect(await get("/live.m3u8", { durationSec: 3 })).toMatchObject({ segments: 6, durationSec: 3 });
+  expect(readFileSync(film()).equals(joined(2, 3, 4, 5, 6, 7))).toBe(true);
+});
+
+test("live: `finish` ends the recording, and the film has what was there", async () => {
+  const finish = new AbortController();
+  site = { "/live.m3u8": list(...segmentLines(3)).replace("#EXT-X-ENDLIST", ""), ...segments(3) };
+  const result = get("/live.m3u8", {
+    finish: finish.signal,
+    onProgress: ({ segmentsDone }) => segmentsDone === 3 && finish.abort(),
+  });
+  expect(await result).toMatchObject({ segments: 3 });
+  expect(readFileSync(film()).equals(joined(0, 1, 2))).toBe(true);
+});
+
+test("what is no playlist is an error that says what came", async () => {
+  site = { "/list.m3u8": "<html>blocked</html>" };
+  await expect(get("/list.m3u8")).rejects.toThrow(/is no playlist: it begins with "<html>blocked/);
+  await expect(get("/absent.m3u8")).rejects.toThrow(/playlist .*\/absent.m3u8 failed: the origin answered 404/);
+});

@@ -1,0 +1,200 @@
+/**
+ * Downloads a whole video: reads its playlists, fetches the segments of the chosen tracks through the proxies, several
+ * at once, and makes one file. It has no terminal: progress and sentences go to the caller.
+ */
+import path from "node:path";
+import type { GetOptions } from "../api";
+import type { ProxyClient } from "../client";
+import { choose, type Choice, type Wishes } from "./choose";
+import { PieceFetcher } from "./fetch-piece";
+import { JobQueue, type Job } from "./job-queue";
+import { Keys, type Loader } from "./load";
+import { makeFilm, type FilmFile } from "./film";
+import { openVideo } from "./open";
+import { PartsFolder } from "./parts";
+import { VideoError, type Rendition } from "./presentation";
+import { VideoProgress, type VideoProgressReport } from "./progress";
+import { cutList, follow, jobsOf, planOf, type Track } from "./tracks";
+
+const RETRIES_DEFAULT = 3;
+const SEGMENTS_AT_ONCE_DEFAULT = 6;
+
+export interface VideoOptions extends Wishes {
+  /** The film. Its name says which container it gets. */
+  output: string;
+  /** Seconds of the video. Default: all; a live stream is recorded until it ends. */
+  durationSec?: number;
+  /** Options of each segment's download, such as the mode. */
+  get?: GetOptions;
+  segmentsAtOnce?: number;
+  /** How often a failed request is repeated. */
+  retries?: number;
+  /** Loads playlists and keys, directly. */
+  fetch?: typeof fetch;
+  /** ffmpeg's path. Default: the one in PATH; null: none. */
+  ffmpeg?: string | null;
+  /** Stops at once. What is finished stays for a later run. */
+  signal?: AbortSignal;
+  /** Ends the recording of a live stream, and makes the film of what is there. A whole video does not heed it. */
+  finish?: AbortSignal;
+  onStart?(about: { isLive: boolean; tracks: string[]; resumedSegments: number }): void;
+  onProgress?(report: VideoProgressReport): void;
+  /** A sentence for the user. */
+  onNotice?(sentence: string): void;
+}
+
+export interface VideoResult {
+  files: FilmFile[];
+  segments: number;
+  /** Segments that the origin does not have. */
+  gaps: number;
+  bytes: number;
+  durationSec: number;
+}
+
+interface Context {
+  options: VideoOptions;
+  client: Pick<ProxyClient, "get">;
+  controller: AbortController;
+  loader: Loader;
+  notice(sentence: string): void;
+}
+
+/** Throws a VideoError with a sentence if there can be no film, and the signal's reason if that stops it. */
+export async function downloadVideo(
+  client: Pick<ProxyClient, "get">,
+  url: string,
+  options: VideoOptions,
+): Promise<VideoResult> {
+  const controller = new AbortController();
+  const stop = (): void => controller.abort(options.signal?.reason);
+  if (options.signal?.aborted) stop();
+  options.signal?.addEventListener("abort", stop);
+  const loader: Loader = {
+    fetch: options.fetch ?? fetch,
+    retries: options.retries ?? RETRIES_DEFAULT,
+    signal: controller.signal,
+  };
+  const notice = (sentence: string): void => options.onNotice?.(sentence);
+  try {
+    return await run({ options, client, controller, loader, notice }, url);
+  } finally {
+    options.signal?.removeEventListener("abort", stop);
+    controller.abort();
+  }
+}
+
+async function run(context: Context, url: string): Promise<VideoResult> {
+  const { options, loader, controller } = context;
+  const choice = choose(await openVideo(loader, url), options);
+  const tracks = await loadTracks(choice, options.durationSec);
+  const isLive = tracks.some(({ list }) => list.isLive);
+  const plan = isLive ? `live ${Date.now()}` : planOf(tracks);
+  const parts = await PartsFolder.open(`${path.resolve(options.output)}.parts`, plan, tracks.length);
+  const progress = new VideoProgress(tracks, isLive, (track) => parts.joinedCount(track), parts.joinedBytes);
+  options.onStart?.({
+    isLive,
+    tracks: tracks.map(({ rendition }) => `${rendition.kind} ${rendition.label}`),
+    resumedSegments: progress.report().segmentsDone,
+  });
+  const report = (): void => options.onProgress?.(progress.report());
+  await fetchSegments(context, { tracks, isLive, parts, progress, report });
+  controller.signal.throwIfAborted();
+  progress.phase = "joining";
+  report();
+  const files = await makeFilm({ ...options, tracks, parts, notice: context.notice, signal: controller.signal });
+  await parts.remove();
+  const { segmentsDone, gaps, doneSec, bytes } = progress.report();
+  return { files, segments: segmentsDone, gaps, durationSec: doneSec, bytes };
+}
+
+async function loadTracks(choice: Choice, durationSec: number | undefined): Promise<Track[]> {
+  const renditions = [choice.picture, choice.sound, ...choice.subtitles];
+  const apart = renditions.filter((rendition) => rendition?.load !== undefined) as Rendition[];
+  const lists = await Promise.all(apart.map(({ load }) => load!()));
+  const tracks = apart.map((rendition, index) => ({ rendition, list: lists[index]! }));
+  const empty = tracks.find(({ list }) => list.segments.length === 0 && !list.isLive);
+  if (empty) throw new VideoError(`The playlist of ${empty.rendition.label} names no segments.`);
+  return tracks.map(({ rendition, list }) => ({ rendition, list: list.isLive ? list : cutList(list, durationSec) }));
+}
+
+interface Fetching {
+  tracks: readonly Track[];
+  isLive: boolean;
+  parts: PartsFolder;
+  progress: VideoProgress;
+  report(): void;
+}
+
+async function fetchSegments(context: Context, fetching: Fetching): Promise<void> {
+  const { options, controller, loader, client } = context;
+  const queue = new JobQueue();
+  const fetcher = new PieceFetcher({
+    client,
+    get: options.get ?? {},
+    keys: new Keys(loader),
+    retries: loader.retries,
+    signal: controller.signal,
+    onBytes: (count) => {
+      fetching.progress.addBytes(count);
+      fetching.report();
+    },
+  });
+  const fail = (error: unknown): void => {
+    controller.abort(error);
+    queue.end();
+  };
+  const stop = (): void => queue.end();
+  controller.signal.addEventListener("abort", stop);
+  const workers = Array.from({ length: options.segmentsAtOnce ?? SEGMENTS_AT_ONCE_DEFAULT }, async () => {
+    for (let job = await queue.next(); job && !controller.signal.aborted; job = await queue.next())
+      await finishJob(context, fetching, fetcher, job);
+  });
+  await Promise.all([...workers.map((worker) => worker.catch(fail)), fill(context, fetching, queue).catch(fail)]);
+  controller.signal.throwIfAborted();
+}
+
+/** Puts all jobs into the queue: those of a live stream when they appear. */
+async function fill({ options, controller, notice }: Context, fetching: Fetching, queue: JobQueue): Promise<void> {
+  const { tracks, isLive, parts, progress } = fetching;
+  if (isLive) {
+    const finish = AbortSignal.any([controller.signal, ...(options.finish ? [options.finish] : [])]);
+    const following = { durationSec: options.durationSec, finish, onNotice: notice };
+    const followTrack = async (track: Track, index: number): Promise<void> => {
+      for await (const job of follow(index, track, following)) {
+        progress.addSegment(job.segment.durationSec);
+        queue.push(job);
+      }
+    };
+    await Promise.all(tracks.map(followTrack));
+  } else queue.push(...jobsOf(tracks).filter(({ track, index }) => index >= parts.joinedCount(track)));
+  queue.end();
+}
+
+async function finishJob(
+  { notice }: Context,
+  { tracks, isLive, parts, progress, report }: Fetching,
+  fetcher: PieceFetcher,
+  { track, index, segment, isFirstOfStretch }: Job,
+): Promise<void> {
+  const { list, rendition } = tracks[track]!;
+  const count = isLive ? "" : ` of ${list.segments.length}`;
+  const name = `Segment ${index + 1}${count} of ${rendition.kind}`;
+  let file: string | undefined;
+  if (segment.isGap) notice(`${name} is missing: the origin says that it does not have it.`);
+  else {
+    file = parts.segmentFile(track, index);
+    try {
+      await fetcher.toFile(segment, isFirstOfStretch ? segment.init : undefined, file, name);
+    } catch (error) {
+      if (!(error instanceof VideoError)) throw error;
+      if (!isLive)
+        throw new VideoError(`${error.message} What is finished stays in ${parts.folder}: repeat the command.`);
+      notice(error.message);
+      file = undefined;
+    }
+  }
+  await parts.finish(track, index, segment.stretch, file);
+  progress.finishSegment(segment.durationSec, file === undefined);
+  report();
+}

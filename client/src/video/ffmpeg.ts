@@ -1,0 +1,114 @@
+/** Finds and runs ffmpeg, which puts tracks into one file without a change of picture and sound. */
+import { spawn } from "node:child_process";
+import { accessSync, constants, statSync } from "node:fs";
+import path from "node:path";
+
+const ERROR_CHARS_MAX = 500;
+
+/** Media alone: a segment that is a playlist in disguise cannot make ffmpeg open other files or addresses. */
+const GUARD = ["-protocol_whitelist", "file", "-format_whitelist", "concat,mpegts,mov,matroska,aac,mp3,ac3,eac3,flac"];
+
+export interface JoinedTrack {
+  /** A file for each stretch. */
+  files: string[];
+  language?: string;
+  label?: string;
+}
+
+export interface Mux {
+  tracks: JoinedTrack[];
+  /** WebVTT files. */
+  subtitles: (JoinedTrack & { isForced?: boolean })[];
+  output: string;
+}
+
+type Container = { format: string; texts?: string; flags?: string[] };
+
+const CONTAINERS: Record<string, Container> = {
+  ".mp4": { format: "mp4", texts: "mov_text", flags: ["-movflags", "+faststart"] },
+  ".m4v": { format: "mp4", texts: "mov_text", flags: ["-movflags", "+faststart"] },
+  ".m4a": { format: "mp4", flags: ["-movflags", "+faststart"] },
+  ".mov": { format: "mov", texts: "mov_text", flags: ["-movflags", "+faststart"] },
+  ".mkv": { format: "matroska", texts: "srt" },
+  ".mka": { format: "matroska" },
+  ".webm": { format: "webm", texts: "webvtt" },
+  ".ts": { format: "mpegts" },
+  ".aac": { format: "adts" },
+  ".mp3": { format: "mp3" },
+};
+
+/** How a file of this name is written. Any other name gets what an MP4 file gets. */
+export function containerOf(name: string): Container {
+  return CONTAINERS[path.extname(name).toLowerCase()] ?? CONTAINERS[".mp4"]!;
+}
+
+/** The program's path, from PATH. */
+export function findFfmpeg(searched = process.env.PATH ?? ""): string | undefined {
+  const name = process.platform === "win32" ? "ffmpeg.exe" : "ffmpeg";
+  const places = searched.split(path.delimiter).filter((folder) => path.isAbsolute(folder));
+  return places.map((folder) => path.join(folder, name)).find(isProgram);
+}
+
+function isProgram(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** A list for ffmpeg's concat demuxer, for a track of several stretches. */
+export function concatList(files: readonly string[]): string {
+  return `ffconcat version 1.0\n${files.map((file) => `file '${file.replaceAll("'", "'\\''")}'\n`).join("")}`;
+}
+
+/**
+ * The arguments. Each track is one input: a file or a list for the concat demuxer. Tracks that came apart keep their
+ * timestamps, so that picture and sound stay together.
+ */
+export function muxArguments({ tracks, subtitles, output }: Mux, listOf: (track: JoinedTrack) => string): string[] {
+  const { format, texts, flags = [] } = containerOf(output);
+  const isWhole = tracks.every(({ files }) => files.length === 1);
+  const inputs = tracks.flatMap((track) =>
+    track.files.length === 1
+      ? [...GUARD, "-i", `file:${track.files[0]}`]
+      : [...GUARD, "-f", "concat", "-safe", "0", "-i", `file:${listOf(track)}`],
+  );
+  const embedded = texts === undefined ? [] : subtitles;
+  const texted = embedded.flatMap(({ files }) => ["-f", "webvtt", "-i", `file:${files[0]}`]);
+  return [
+    ...["-hide_banner", "-loglevel", "error", "-nostdin", "-y"],
+    ...(isWhole && tracks.length > 1 ? ["-copyts"] : []),
+    ...inputs,
+    ...texted,
+    ...tracks.flatMap((_track, index) => mapOf(index, tracks.length)),
+    ...embedded.flatMap((_text, index) => ["-map", `${tracks.length + index}:s`]),
+    ...["-c", "copy"],
+    ...(embedded.length > 0 ? ["-c:s", texts!] : []),
+    ...tracks.slice(1).flatMap((track, index) => tagOf("a", index, track.language)),
+    ...embedded.flatMap((track, index) => tagOf("s", index, track.language)),
+    ...["-avoid_negative_ts", "make_zero", "-map_metadata", "-1", ...flags, "-f", format, `file:${output}`],
+  ];
+}
+
+/** The picture alone comes from the first track if the sound has one of its own. */
+function mapOf(index: number, count: number): string[] {
+  if (index > 0) return ["-map", `${index}:a`];
+  return count > 1 ? ["-map", "0:v"] : ["-map", "0:v?", "-map", "0:a?"];
+}
+
+function tagOf(kind: string, index: number, language: string | undefined): string[] {
+  return language === undefined ? [] : [`-metadata:s:${kind}:${index}`, `language=${language}`];
+}
+
+/** Resolves with undefined, or with what ffmpeg said when it failed. It never runs through a shell. */
+export function runFfmpeg(program: string, words: string[], signal: AbortSignal): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const child = spawn(program, words, { stdio: ["ignore", "ignore", "pipe"], signal });
+    let said = "";
+    child.stderr.on("data", (text: Buffer) => (said = `${said}${text.toString()}`.slice(-ERROR_CHARS_MAX)));
+    child.once("error", (error) => resolve(error.message));
+    child.once("close", (code) => resolve(code === 0 ? undefined : said.trim() || `exit status ${code}`));
+  });
+}

@@ -1,0 +1,5 @@
+/** Whole videos in one command: what the command line uses. */
+export { downloadVideo, type VideoOptions, type VideoResult } from "./download";
+export { VideoError } from "./presentation";
+export type { VideoProgressReport } from "./progress";
+export { formatOfContent, formatOfName, formatOfType } from "./recognise";

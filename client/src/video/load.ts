@@ -1,0 +1,110 @@
+/**
+ * Loads playlists and keys. They come directly from the origin and never through proxies: a key is a secret, and a
+ * playlist's address often tells who watches.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "../errors";
+import { plainUrl } from "../request";
+import { VideoError } from "./presentation";
+
+const PLAYLIST_BYTES_MAX = 64 << 20;
+const ANSWER_MS_MAX = 60_000;
+const KEY_BYTES = 16;
+
+export interface Loader {
+  fetch: typeof fetch;
+  /** How often a failed request is repeated. */
+  retries: number;
+  signal: AbortSignal;
+}
+
+export interface Playlist {
+  text: string;
+  /** The address after redirects. Relative addresses begin there. */
+  url: string;
+  contentType: string;
+  /** The server's clock minus ours, from the Date header. */
+  clockOffsetMs: number;
+}
+
+export async function loadPlaylist(loader: Loader, url: string): Promise<Playlist> {
+  return load(loader, url, "playlist", async (response) => ({
+    text: new TextDecoder().decode(await bytesOf(response, PLAYLIST_BYTES_MAX)),
+    url: response.url || url,
+    contentType: response.headers.get("content-type") ?? "",
+    clockOffsetMs: clockOffsetMs(response),
+  }));
+}
+
+/** Keeps each key, because many segments have the same one. */
+export class Keys {
+  readonly #known = new Map<string, Promise<Uint8Array>>();
+  readonly #loader: Loader;
+
+  constructor(loader: Loader) {
+    this.#loader = loader;
+  }
+
+  get(url: string): Promise<Uint8Array> {
+    const known = this.#known.get(url);
+    if (known) return known;
+    const key = load(this.#loader, url, "key", async (response) => {
+      const bytes = await bytesOf(response, KEY_BYTES);
+      if (bytes.length !== KEY_BYTES)
+        throw new VideoError(`The key ${shown(url)} has ${bytes.length} bytes, and AES-128 needs ${KEY_BYTES}.`);
+      return bytes;
+    });
+    this.#known.set(url, key);
+    key.catch(() => this.#known.delete(url));
+    return key;
+  }
+}
+
+/** Waits longer after each failure: 0.5 s, 1 s, 2 s, and at most 10 s. */
+export function pauseMs(failures: number): number {
+  return Math.min(500 * 2 ** (failures - 1), 10_000);
+}
+
+/** An address for messages, without what may be secret in it. */
+export function shown(url: string): string {
+  return url.startsWith("data:") ? "data:" : plainUrl(url);
+}
+
+async function load<T>(
+  loader: Loader,
+  url: string,
+  what: string,
+  read: (response: Response) => Promise<T>,
+): Promise<T> {
+  for (let failures = 1; ; failures++) {
+    const timeout = AbortSignal.timeout(ANSWER_MS_MAX);
+    try {
+      const response = await loader.fetch(url, { signal: AbortSignal.any([loader.signal, timeout]) });
+      if (response.ok) return await read(response);
+      await response.body?.cancel();
+      throw new Error(`the origin answered ${response.status}`);
+    } catch (error) {
+      loader.signal.throwIfAborted();
+      if (error instanceof VideoError) throw error;
+      if (failures > loader.retries) throw new VideoError(`The ${what} ${shown(url)} failed: ${messageOf(error)}.`);
+    }
+    await sleep(pauseMs(failures), undefined, { signal: loader.signal });
+  }
+}
+
+async function bytesOf(response: Response, bytesMax: number): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let count = 0;
+  for await (const piece of response.body ?? []) {
+    count += piece.length;
+    if (count > bytesMax)
+      throw new VideoError(`The answer of ${shown(response.url)} is too large: allowed are ${bytesMax} bytes.`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+function clockOffsetMs(response: Response): number {
+  const date = Date.parse(response.headers.get("date") ?? "");
+  return Number.isNaN(date) ? 0 : date - Date.now();
+}
