@@ -1,6 +1,6 @@
 import type { DownloadRecord } from "@tributary/contract/schema";
-import type { LiveStats } from "./api";
-import { formatBytes, progressLine, summary } from "./cli-view";
+import type { LiveStats } from "../api";
+import { formatBytes, progressLine, summary } from "./view";
 
 const proxy = (name: string, bytes: number) => ({
   id: name,
@@ -20,27 +20,37 @@ const live: LiveStats = {
   fallbacks: 0,
 };
 
-describe("cli-view", () => {
+describe("view", () => {
   test.each([
     [0, "0 B"],
     [1023, "1023 B"],
     [1024, "1.00 KiB"],
     [10_240, "10.0 KiB"],
     [5 * 1024 ** 2, "5.00 MiB"],
-  ])("cli-view: %i bytes read %s", (count, text) => {
+  ])("view: %i bytes read %s", (count, text) => {
     expect(formatBytes(count)).toBe(text);
   });
 
-  test("cli-view: the live line shows the bar, the rate and each proxy's share", () => {
-    const line = progressLine({ deliveredBytes: 512, totalBytes: 1024, elapsedMs: 500, live }, 200);
-    expect(line).toBe("[##########..........] 512 B of 1.00 KiB  1.00 KiB/s  p1 75 %  p2 25 %");
-    expect(progressLine({ deliveredBytes: 0, totalBytes: null, elapsedMs: 0, live }, 10)).toHaveLength(10);
-    expect(progressLine({ deliveredBytes: 0, totalBytes: 0, elapsedMs: 1, live }, 200)).toContain(
+  test("view: the live line shows the bar, the rate and each proxy's share", () => {
+    const line = progressLine({ deliveredBytes: 512, totalBytes: 1024, bytesPerSec: 100, live }, 200);
+    expect(line).toBe("[##########..........] 512 B of 1.00 KiB  100 B/s  0:06 left  p1 75 %  p2 25 %");
+    expect(progressLine({ deliveredBytes: 0, totalBytes: null, bytesPerSec: 0, live }, 10)).toHaveLength(10);
+    expect(progressLine({ deliveredBytes: 0, totalBytes: 0, bytesPerSec: 1, live }, 200)).toContain(
       "[####################]",
     );
   });
 
-  test("cli-view: the table names every source, the origin too", () => {
+  test.each([
+    [1000, 0, "--:-- left"],
+    [1000, 1, "16:40 left"],
+    [10_000, 1, "2:46:40 left"],
+    [1e9, 1, "--:-- left"],
+    [0, 0, "0:00 left"],
+  ])("view: %i bytes at %i bytes a second are %s", (totalBytes, bytesPerSec, text) => {
+    expect(progressLine({ deliveredBytes: 0, totalBytes, bytesPerSec, live }, 200)).toContain(` ${text} `);
+  });
+
+  test("view: the table names every source, the origin too", () => {
     const counts = { packets: 4, innovative: 3, duplicate: 1, late: 0, rejected: 0, lost: 2 };
     const record: DownloadRecord = {
       id: "i",

@@ -1,6 +1,6 @@
 /** Formats the live line and the final table of the command line. No I/O. */
 import type { DownloadRecord } from "@tributary/contract/schema";
-import type { LiveStats } from "./api";
+import type { LiveStats } from "../api";
 
 export function formatBytes(count: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -10,16 +10,16 @@ export function formatBytes(count: number): string {
   return `${unit === 0 ? Math.round(value) : value.toFixed(value < 10 ? 2 : 1)} ${units[unit]}`;
 }
 
-export interface Progress {
+export interface ProgressView {
   deliveredBytes: number;
   totalBytes: number | null;
-  elapsedMs: number;
+  bytesPerSec: number;
   live: LiveStats;
 }
 
-/** One line of at most `columns` characters: the bar, the rate, and each source's share of the received bytes. */
-export function progressLine({ deliveredBytes, totalBytes, elapsedMs, live }: Progress, columns: number): string {
-  const rate = elapsedMs > 0 ? (deliveredBytes * 1000) / elapsedMs : 0;
+/** At most `columns` characters: the bar, the rate, the time left, and each source's share of the received bytes. */
+export function progressLine(view: ProgressView, columns: number): string {
+  const { deliveredBytes, totalBytes, bytesPerSec, live } = view;
   const total = totalBytes === null ? "" : ` of ${formatBytes(totalBytes)}`;
   const sources = [
     ...live.proxies.map(({ name, bytes }) => [name, bytes] as const),
@@ -28,8 +28,19 @@ export function progressLine({ deliveredBytes, totalBytes, elapsedMs, live }: Pr
   const gross = sources.reduce((sum, [, bytes]) => sum + bytes, 0);
   const shares = sources.map(([name, bytes]) => `${name} ${percent(bytes, gross)}`).join("  ");
   const delivered = `${formatBytes(deliveredBytes)}${total}`;
-  const line = `${bar(deliveredBytes, totalBytes)} ${delivered}  ${formatBytes(rate)}/s  ${shares}`;
-  return line.slice(0, columns);
+  const left = totalBytes === null ? "" : `  ${timeLeft(totalBytes - deliveredBytes, bytesPerSec)}`;
+  const line = `${bar(deliveredBytes, totalBytes)} ${delivered}  ${formatBytes(bytesPerSec)}/s${left}  ${shares}`;
+  return line.slice(0, columns).trimEnd();
+}
+
+/** `12:05 left`; the hours come first if there are any. */
+function timeLeft(bytes: number, bytesPerSec: number): string {
+  if (bytes <= 0) return "0:00 left";
+  const seconds = Math.ceil(bytes / bytesPerSec);
+  if (!(seconds < 360_000)) return "--:-- left";
+  const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  const two = (value: number): string => String(value).padStart(2, "0");
+  return `${hours > 0 ? `${hours}:${two(minutes)}` : minutes}:${two(rest)} left`;
 }
 
 const BAR_CELLS = 20;

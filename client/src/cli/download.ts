@@ -1,0 +1,257 @@
+/** One download of `tributary get`: from an address into its output, with progress and summary. */
+import { stat } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ResponseHead } from "@tributary/contract";
+import type { DownloadRecord } from "@tributary/contract/schema";
+import type { Download, GetOptions } from "../api";
+import type { ProxyClient } from "../client";
+import { Check } from "./checksum";
+import { Exit, STATUS } from "./exit";
+import { fileFault } from "./faults";
+import type { Job } from "./jobs";
+import { nameFromHeader, nameFromUrl } from "./names";
+import { openTarget, type StreamOutput } from "./output";
+import { continues, findPart, PartFile, type Resume } from "./part-file";
+import { Progress } from "./progress";
+import { stopped, unlessStopped } from "./signals";
+import { jsonLine, say } from "./terminal";
+import { summary } from "./view";
+
+/** Where the bytes of one download go, once the origin has answered. */
+interface Sink {
+  write(piece: Uint8Array): Promise<void>;
+  finish(): Promise<void>;
+  /** Returns a sentence for the user. */
+  fail(): Promise<string | undefined>;
+}
+
+/** Fetches one address. Returns what went wrong. Throws a RequestError for an address that can never work. */
+export async function fetchInto(client: ProxyClient, job: Job, options: GetOptions): Promise<Exit | undefined> {
+  const { words } = job;
+  const target = job.file === undefined ? undefined : await openTarget(job.file);
+  const stream = target?.kind === "stream" ? target.output : undefined;
+  const path = target?.kind === "file" ? target.path : undefined;
+  try {
+    const resume = path !== undefined && words.continue ? await findPart(path, job.url, words.range) : undefined;
+    const transfer = new Transfer(client, job, options, { path, stream });
+    return await transfer.run(resume);
+  } finally {
+    stream?.close();
+  }
+}
+
+class Transfer {
+  readonly #client: ProxyClient;
+  readonly #job: Job;
+  readonly #options: GetOptions;
+  readonly #check: Check | undefined;
+  readonly #to: { path: string | undefined; stream: StreamOutput | undefined };
+
+  constructor(
+    client: ProxyClient,
+    job: Job,
+    options: GetOptions,
+    to: { path: string | undefined; stream: StreamOutput | undefined },
+  ) {
+    this.#client = client;
+    this.#job = job;
+    this.#options = options;
+    this.#to = to;
+    this.#check = job.words.checksum && new Check(job.words.checksum);
+  }
+
+  async run(resume: Resume | undefined): Promise<Exit | undefined> {
+    const range = resume?.range ?? this.#job.words.range;
+    const download = this.#client.get(this.#job.url, { ...this.#options, ...(range ? { range } : {}) });
+    const abort = (): void => download.abort(stopped.reason);
+    stopped.addEventListener("abort", abort);
+    try {
+      const head = await download.head.catch(() => undefined);
+      if (resume && head && isOtherVersion(resume, head)) {
+        await this.#dismiss(download);
+        say("The file is another one than before: the download starts anew.\n");
+        return await this.run(undefined);
+      }
+      if (head && (await this.#isThere(head))) {
+        await this.#dismiss(download);
+        if (!this.#job.words.quiet) say(`${this.#to.path} is there already, with ${head.totalBytes} bytes.\n`);
+        return undefined;
+      }
+      return await this.#receive(download, head, resume);
+    } finally {
+      stopped.removeEventListener("abort", abort);
+    }
+  }
+
+  async #dismiss(download: Download): Promise<void> {
+    download.abort("not needed");
+    await download.record;
+  }
+
+  /** With --continue, a file that has its length and is newer than the origin's is whole. */
+  async #isThere(head: ResponseHead): Promise<boolean> {
+    const { path } = this.#to;
+    if (!this.#job.words.continue || path === undefined || head.status !== 200) return false;
+    const there = await stat(path).catch(() => undefined);
+    const modified = Date.parse(head.headers["last-modified"] ?? "");
+    return there?.size === head.totalBytes && !(modified > there.mtimeMs);
+  }
+
+  async #receive(
+    download: Download,
+    head: ResponseHead | undefined,
+    resume: Resume | undefined,
+  ): Promise<Exit | undefined> {
+    const { words } = this.#job;
+    const offset = resume?.offset ?? 0;
+    const totalBytes = head?.totalBytes === undefined || head.totalBytes === null ? null : offset + head.totalBytes;
+    const progress = words.quiet ? undefined : new Progress(this.#client, offset, totalBytes);
+    let sink: Sink | undefined;
+    let fault: unknown;
+    try {
+      if (head && isGood(head)) sink = await this.#open(head, resume);
+      await this.#pump(download, sink, progress);
+    } catch (error) {
+      fault = error;
+      download.abort(error);
+    }
+    const record = await download.record;
+    progress?.stop();
+    const problem = fault === undefined ? problemOf(record) : asFault(this.#to.path ?? this.#job.file ?? "", fault);
+    const end = await this.#end(sink, problem);
+    if (words.json) process.stdout.write(jsonLine(record));
+    else if (!words.quiet) say(summary(record));
+    if (end.note !== undefined) say(`${end.note}\n`);
+    return end.problem;
+  }
+
+  async #pump(download: Download, sink: Sink | undefined, progress: Progress | undefined): Promise<void> {
+    const pace = new Pace(this.#job.words.limitRate);
+    const reader = download.body.getReader();
+    for (;;) {
+      // A failed download is not a failed write. Its record tells what happened.
+      const { done, value } = await reader.read().catch(() => ({ done: true, value: undefined }) as const);
+      if (done) return;
+      this.#check?.update(value);
+      await sink?.write(value);
+      progress?.add(value.length);
+      await pace.take(value.length);
+    }
+  }
+
+  /** Closes the sink. A file takes its name only here. */
+  async #end(sink: Sink | undefined, problem: Exit | undefined): Promise<{ problem?: Exit; note?: string }> {
+    if (!sink) return problem ? { problem } : {};
+    if (problem) {
+      const note = await sink.fail();
+      return note === undefined ? { problem } : { problem, note };
+    }
+    try {
+      await sink.finish();
+      return {};
+    } catch (error) {
+      const note = await sink.fail();
+      const failed = asFault(this.#to.path ?? this.#job.file ?? "", error);
+      return note === undefined ? { problem: failed } : { problem: failed, note };
+    }
+  }
+
+  async #open(head: ResponseHead, resume: Resume | undefined): Promise<Sink> {
+    const { path, stream } = this.#to;
+    if (stream) return this.#streamSink(stream);
+    const file = path ?? (await this.#pathFromHeader(head));
+    if (file === undefined)
+      return { write: async () => undefined, finish: async () => this.#verify(), fail: async () => undefined };
+    this.#to.path = file;
+    const { url, words } = this.#job;
+    const part = resume ? await PartFile.resume(file, resume) : await PartFile.create(file, url, words.range, head);
+    if (this.#check && resume) for await (const bytes of part.bytes()) this.#check.update(bytes);
+    return this.#fileSink(part, head);
+  }
+
+  #streamSink(stream: StreamOutput): Sink {
+    return {
+      write: (piece) => stream.write(piece),
+      finish: async () => {
+        await stream.finish();
+        this.#verify();
+      },
+      fail: async () => undefined,
+    };
+  }
+
+  #fileSink(part: PartFile, head: ResponseHead): Sink {
+    let isWrong = false;
+    return {
+      write: (piece) => part.write(piece),
+      finish: async () => {
+        const problem = this.#check?.problem();
+        isWrong = problem !== undefined;
+        if (problem !== undefined) throw new Exit(STATUS.failed, problem);
+        await part.finish(this.#job.words.remoteTime ? modifiedOf(head) : undefined);
+      },
+      fail: async () => (isWrong ? void (await part.remove()) : part.keep()),
+    };
+  }
+
+  #verify(): void {
+    const problem = this.#check?.problem();
+    if (problem !== undefined) throw new Exit(STATUS.failed, problem);
+  }
+
+  /** A server must not replace a file that it names. */
+  async #pathFromHeader(head: ResponseHead): Promise<string | undefined> {
+    const { inFolder, url } = this.#job;
+    if (!inFolder) return undefined;
+    const name = nameFromHeader(head.headers["content-disposition"]);
+    const target = await openTarget(inFolder(name ?? nameFromUrl(url)));
+    if (target.kind !== "file") throw new Exit(STATUS.failed, "The server names something that is not a file.");
+    const isTaken = await stat(target.path).then(
+      () => true,
+      () => false,
+    );
+    if (name !== undefined && isTaken)
+      throw new Exit(STATUS.failed, `The server calls the file ${target.path}, and that exists: use --output.`);
+    return target.path;
+  }
+}
+
+const isGood = ({ status }: ResponseHead): boolean => status >= 200 && status < 300;
+
+/** An answer with bytes that do not continue the part, or that says the part is too long. */
+function isOtherVersion(resume: Resume, head: ResponseHead): boolean {
+  return (isGood(head) || head.status === 416) && !continues(resume, head);
+}
+
+function modifiedOf(head: ResponseHead): Date | undefined {
+  const date = new Date(head.headers["last-modified"] ?? "");
+  return Number.isNaN(date.getTime()) ? undefined : date;
+}
+
+function asFault(name: string, error: unknown): Exit {
+  return error instanceof Exit ? error : fileFault("write", name, error);
+}
+
+function problemOf(record: DownloadRecord): Exit | undefined {
+  if (record.outcome !== "complete") return new Exit(STATUS.failed, `${record.error?.kind}: ${record.error?.message}`);
+  if (record.status >= 200 && record.status < 300) return undefined;
+  return new Exit(STATUS.failed, `The origin answered ${record.status}. Its text is not kept.`);
+}
+
+/** Holds the reader back, so that it takes at most `bytesPerSec`. */
+class Pace {
+  readonly #bytesPerSec: number | undefined;
+  readonly #startMs = performance.now();
+  #bytes = 0;
+
+  constructor(bytesPerSec: number | undefined) {
+    this.#bytesPerSec = bytesPerSec;
+  }
+
+  async take(bytes: number): Promise<void> {
+    if (this.#bytesPerSec === undefined) return;
+    this.#bytes += bytes;
+    const waitMs = this.#startMs + (this.#bytes * 1000) / this.#bytesPerSec - performance.now();
+    if (waitMs > 0) await unlessStopped(sleep(waitMs));
+  }
+}

@@ -1,0 +1,107 @@
+/** `tributary get`: its options, and the addresses one after another. download.ts fetches one of them. */
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { Command } from "commander";
+import { createNodeClient } from "../node";
+import { parseChecksum } from "./checksum";
+import { fetchInto } from "./download";
+import { Exit, STATUS } from "./exit";
+import { fileFault } from "./faults";
+import { jobsOf, type GetWords } from "./jobs";
+import { addProxyOptions, byteCount, byteRange, each, proxyOptionsOf } from "./options";
+import { stopped, unlessStopped } from "./signals";
+import { say } from "./terminal";
+
+export function getCommand(): Command {
+  const command = new Command("get")
+    .description("Fetch addresses through several proxies at once.")
+    .argument("[urls...]", "URLs with http or https")
+    .option("-i, --input-file <file>", "read addresses from a file, one a line; - is standard input", each)
+    .optionsGroup("Files:")
+    .option("-o, --output <file>", "write to a file; - is standard output; once for each address", each)
+    .option("-O, --remote-name", "name the file as the address does")
+    .option("-J, --remote-header-name", "name the file as the server does, else as the address does")
+    .option("--output-dir <folder>", "put files into this folder")
+    .option("-c, --continue", "go on with what an earlier run left")
+    .option("-R, --remote-time", "give the file the time that the server says")
+    .option("--checksum <type=hex>", "fail if the file has another digest, e.g. sha-256=...", parseChecksum)
+    .optionsGroup("Requests:")
+    .option("--range <A-B>", "bytes A to B, both included", byteRange)
+    .option("--limit-rate <bytes>", "at most so many bytes a second, e.g. 500k", byteCount)
+    .option("--no-cache", "take no answer from a cache that the origin does not confirm");
+  addProxyOptions(command);
+  return command
+    .optionsGroup("Messages:")
+    .option("-q, --quiet", "print errors only")
+    .option("--json", "print one JSON object for each download, and no bytes")
+    .action(get);
+}
+
+async function get(urls: string[], words: GetWords): Promise<void> {
+  const addresses = [...urls, ...(await listed(words.inputFile ?? []))];
+  const jobs = jobsOf(addresses, words);
+  const client = createNodeClient({
+    origoUrl: words.origo,
+    transport: words.transport,
+    source: "cli",
+    reportRecords: words.record,
+    ...(words.limitRate === undefined ? {} : { settings: inSteps(words.limitRate) }),
+  });
+  const options = { ...proxyOptionsOf(words), ...(words.cache ? {} : { cache: "no-cache" as const }) };
+  let status: number = STATUS.worked;
+  try {
+    for (const job of jobs) {
+      if (jobs.length > 1 && !words.quiet) say(`${job.url}\n`);
+      const problem = await fetchInto(client, job, options).catch((error: unknown) => asExit(error, jobs.length));
+      if (stopped.aborted) break;
+      if (!problem) continue;
+      status = problem.status;
+      say(`tributary: ${problem.message}\n`);
+    }
+  } finally {
+    await client.close();
+  }
+  if (status !== STATUS.worked) throw new Exit(status);
+}
+
+/** One wrong address of several does not stop the others. */
+function asExit(error: unknown, jobCount: number): Exit {
+  if (error instanceof Exit) return error;
+  if (jobCount > 1 && error instanceof Error) return new Exit(STATUS.failed, error.message);
+  throw error;
+}
+
+const STEP_BYTES_MIN = 65_536;
+
+/** Proxies send a chunk as fast as they can, so a limited rate asks for chunks of about one second. */
+function inSteps(bytesPerSec: number): { chunkBytesMax: number; cutBytes: number; queuedBytesMax: number } {
+  const bytes = Math.max(STEP_BYTES_MIN, Math.min(bytesPerSec, 8_000_000));
+  return { chunkBytesMax: bytes, cutBytes: bytes, queuedBytesMax: bytes };
+}
+
+/** The addresses of input lists. Empty lines and lines with # at their start are left out. */
+async function listed(files: readonly string[]): Promise<string[]> {
+  const addresses: string[] = [];
+  for (const file of files) {
+    const input = file === "-" ? process.stdin : createReadStream(file);
+    try {
+      await unlessStopped(readLines(input, addresses));
+    } catch (error) {
+      throw fileFault("read", file === "-" ? "standard input" : file, error);
+    } finally {
+      input.destroy();
+    }
+  }
+  return addresses;
+}
+
+async function readLines(input: NodeJS.ReadableStream, addresses: string[]): Promise<void> {
+  const failed = new Promise<never>((_, reject) => input.once("error", reject));
+  const read = async (): Promise<void> => {
+    for await (const line of createInterface({ input, crlfDelay: Infinity })) {
+      const address = line.replace(/^\ufeff/, "").trim();
+      if (address !== "" && !address.startsWith("#")) addresses.push(address);
+    }
+  };
+  await Promise.race([read(), failed]);
+}

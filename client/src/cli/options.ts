@@ -1,0 +1,83 @@
+/** Options that several commands have, and the values that options take. */
+import { InvalidArgumentError, Option, type Command } from "commander";
+import { CONNECTIONS_MAX, type ByteRange } from "@tributary/contract";
+import { MODES, TRANSPORT_OPTIONS, type GetOptions, type Mode, type TransportOption } from "../api";
+import { CONNECTIONS_DEFAULT } from "../settings";
+
+export const ORIGO_URL_DEFAULT = "http://127.0.0.1:7600";
+
+export function origoOption(): Option {
+  return new Option("--origo <url>", "where Origo is").env("TRIBUTARY_ORIGO").default(ORIGO_URL_DEFAULT);
+}
+
+/** The values of `addProxyOptions`. */
+export interface ProxyWords {
+  origo: string;
+  mode?: Mode;
+  connections?: number;
+  transport: TransportOption;
+  fallback: boolean;
+  record: boolean;
+  generationSize?: number;
+  symbolBytes?: number;
+  window?: number;
+  comment?: string;
+}
+
+/** Adds the options that say how proxies are used. */
+export function addProxyOptions(command: Command): Command {
+  return command
+    .optionsGroup("Proxies:")
+    .addOption(origoOption())
+    .addOption(new Option("--mode <mode>", "how proxies are used (default: coded)").choices(MODES))
+    .option(
+      "--connections <n>",
+      `proxies to use at once, 1..${CONNECTIONS_MAX} (default: ${CONNECTIONS_DEFAULT})`,
+      wholeNumber,
+    )
+    .addOption(
+      new Option("--transport <name>", "what carries the packets; udp only if a proxy offers it")
+        .choices(TRANSPORT_OPTIONS)
+        .default("auto"),
+    )
+    .option("--no-fallback", "fail if the proxies fail, and do not fetch from the origin")
+    .option("--no-record", "send Origo no record of the download")
+    .option("--generation-size <n>", "symbols that are coded together", wholeNumber)
+    .option("--symbol-bytes <n>", "bytes of a symbol", wholeNumber)
+    .option("--window <n>", "most packets of a proxy in transit; in mode coded, before its first grant", wholeNumber)
+    .option("--comment <text>", "a text for the download's record");
+}
+
+export function proxyOptionsOf(words: ProxyWords): GetOptions {
+  const { mode, connections, fallback, generationSize, symbolBytes, window: windowPackets, comment } = words;
+  const options = { mode, connections, generationSize, symbolBytes, windowPackets, comment };
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  return { ...(Object.fromEntries(given) as GetOptions), allowFallback: fallback };
+}
+
+export function wholeNumber(text: string): number {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError("Allowed: a whole number.");
+  return Number(text);
+}
+
+export function byteRange(text: string): ByteRange {
+  const match = /^(\d+)-(\d+)$/.exec(text);
+  const [start, end] = [Number(match?.[1]), Number(match?.[2])];
+  if (!match || start > end) throw new InvalidArgumentError("Allowed: A-B with whole numbers A <= B.");
+  return { start, end };
+}
+
+const SCALES: Record<string, number> = { "": 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 };
+
+/** `500k` is 512,000 bytes, as in curl, wget and aria2. */
+export function byteCount(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)([kmg]?)$/i.exec(text);
+  const bytes = match ? Math.floor(Number(match[1]) * SCALES[match[2]!.toLowerCase()]!) : 0;
+  if (bytes < 1) throw new InvalidArgumentError("Allowed: a number of bytes above 0, with k, M or G, e.g. 500k.");
+  return bytes;
+}
+
+/** Collects an option that may come several times. */
+export function each(text: string, before: readonly string[] = []): string[] {
+  return [...before, text];
+}

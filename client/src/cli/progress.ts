@@ -1,0 +1,50 @@
+/** The live line on a terminal: how much is there, how fast, through whom, and for how long. */
+import type { ProxyClient } from "../client";
+import { printable } from "./terminal";
+import { progressLine } from "./view";
+
+const EVERY_MS = 100;
+/** The rate, and so the remaining time, is that of the last seconds. */
+const WINDOW_MS = 5000;
+
+export class Progress {
+  readonly #client: ProxyClient;
+  readonly #totalBytes: number | null;
+  #bytes: number;
+  #samples: { ms: number; bytes: number }[] = [];
+  readonly #timer: ReturnType<typeof setInterval> | undefined;
+
+  /** `offset` bytes are there from an earlier run. */
+  constructor(client: ProxyClient, offset: number, totalBytes: number | null) {
+    this.#client = client;
+    this.#bytes = offset;
+    this.#totalBytes = totalBytes;
+    if (process.stderr.isTTY) this.#timer = setInterval(() => this.#show(), EVERY_MS);
+  }
+
+  add(bytes: number): void {
+    this.#bytes += bytes;
+  }
+
+  stop(): void {
+    if (this.#timer === undefined) return;
+    clearInterval(this.#timer);
+    this.#show();
+    process.stderr.write("\n");
+  }
+
+  #show(): void {
+    const nowMs = performance.now();
+    this.#samples.push({ ms: nowMs, bytes: this.#bytes });
+    this.#samples = this.#samples.filter(({ ms }) => nowMs - ms <= WINDOW_MS);
+    const first = this.#samples[0]!;
+    const bytesPerSec = nowMs > first.ms ? ((this.#bytes - first.bytes) * 1000) / (nowMs - first.ms) : 0;
+    const progress = {
+      deliveredBytes: this.#bytes,
+      totalBytes: this.#totalBytes,
+      bytesPerSec,
+      live: this.#client.live,
+    };
+    process.stderr.write(`\r\x1b[K${printable(progressLine(progress, process.stderr.columns - 1))}`);
+  }
+}

@@ -1,0 +1,34 @@
+/** Text for people. Servers and names of files choose parts of it, so control characters never reach the terminal. */
+
+/**
+ * C0 and C1 controls without the line feed, DEL, and the characters that change the direction of text or end a line.
+ * Escape sequences begin with one of them.
+ */
+// eslint-disable-next-line no-control-regex
+const CONTROLS = /[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/** The text with each control character as its code, e.g. `\u{1b}`. */
+export function printable(text: string): string {
+  return text.replace(CONTROLS, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`);
+}
+
+/** JSON of one line. It is valid JSON, and no control character is left in it. */
+export function jsonLine(value: unknown): string {
+  const escape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return `${JSON.stringify(value).replace(CONTROLS, escape)}\n`;
+}
+
+/** Writes to standard error. */
+export function say(text: string): void {
+  process.stderr.write(printable(text));
+}
+
+/** Writes to standard output. */
+export function print(text: string): void {
+  process.stdout.write(printable(text));
+}
+
+/** The text without the user name and password of each address in it. */
+export function withoutPasswords(text: string): string {
+  return text.replace(/(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/?#"']*@/gi, "$1***@");
+}
