@@ -1,8 +1,8 @@
 /**
  * Allowance: how many requests a host may get in a while, by page origin and host. A site can count the requests that
  * carry a viewer's key (a token, a signature), and those of the proxies count, too. So with a key the host gets few
- * carry a viewer's key (a token, a signature), and those of the proxies count. So with a key the host gets few
- * and proxies have addresses of their own. Pure: time arrives as `nowMs`.
+ * requests at first, and more after a while without a refusal. Without a key a site counts by network address, and
+ * proxies have addresses of their own. Pure: time arrives as `nowMs`.
  */
 import { keepLatest } from "./keep-latest";
 
