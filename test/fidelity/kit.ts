@@ -48,6 +48,11 @@ export interface Tab extends Hosts {
   run(script: string): Promise<unknown>;
   /** Fetches five unmarked segments of a host, one after another, as the start of a stream. */
   leadIn(base: string): Promise<void>;
+  /**
+   * Fetches files of `folder`, whose names are numbers from LEAD_NUMBER_MIN on, until one of them comes through the
+   * proxies. The case itself answers them. Then another file whose name is a number is carried, asked in the same way.
+   */
+  leadInto(folder: string, init?: object): Promise<void>;
 }
 
 export type Seen = Record<string, unknown> & { body?: string; error?: string; status?: number };
@@ -60,11 +65,13 @@ export interface FidelityCase {
   /** Headers of the page itself. */
   pageHeaders?: (hosts: Hosts) => OutgoingHttpHeaders;
   pageHtml?: (hosts: Hosts) => string;
-  /** True: media must have come through proxies, so the case shows more than direct play. */
+  /** True: media of the case must have come through proxies, so that it shows more than direct play. */
   carried?: boolean;
   /** Left out of `npm test`, because it takes some seconds or others are much like it. */
   long?: boolean;
 }
+
+export const LEAD_NUMBER_MIN = 900;
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 

@@ -78,7 +78,7 @@ class Answer {
     });
     const headers = new natives.Headers(head.headers);
     const response = new natives.Response(stream, { status: head.status, statusText: head.statusText, headers });
-    this.response = dress(response, head, () => this.#failure);
+    this.response = dress(response, head, natives.Response.error().headers, () => this.#failure);
   }
 
   push(bytes: Uint8Array<ArrayBuffer>): void {
@@ -100,28 +100,29 @@ class Answer {
   }
 }
 
-function refuseChange(): never {
-  throw new TypeError("Headers are immutable");
-}
-
 const READERS = ["arrayBuffer", "blob", "bytes", "formData", "json", "text"] as const;
 
 /**
  * Gives a constructed Response what only the browser's own Responses have: `url`, `type` and `redirected`. Its readers
  * reject with the reason of the abort; the readers of a constructed Response would reject with a TypeError.
  */
-function dress(response: Response, head: PageResponseHead, failure: () => { reason: unknown } | null): Response {
+function dress(
+  response: Response,
+  head: PageResponseHead,
+  immutable: Headers,
+  failure: () => { reason: unknown } | null,
+): Response {
   const own = (name: string, value: unknown): void => {
     Object.defineProperty(response, name, { value, configurable: true });
   };
   // The headers of the browser's own answers are immutable. The constructor of Response cannot make such headers.
-  for (const change of ["append", "delete", "set"])
-    Object.defineProperty(response.headers, change, { value: refuseChange, configurable: true });
+  for (const change of ["append", "delete", "set"] as const)
+    Object.defineProperty(response.headers, change, { value: immutable[change].bind(immutable), configurable: true });
   own("url", head.url);
   own("type", head.responseType);
   own("redirected", head.redirected);
   const nativeClone = response.clone.bind(response);
-  own("clone", () => dress(nativeClone(), head, failure));
+  own("clone", () => dress(nativeClone(), head, immutable, failure));
   for (const name of READERS) {
     const read = (response as unknown as Record<string, (() => Promise<unknown>) | undefined>)[name]?.bind(response);
     if (read === undefined) continue;

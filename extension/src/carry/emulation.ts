@@ -83,11 +83,12 @@ export class Emulation implements XhrEmulation {
   }
 
   assertUnsent(what: string): void {
-    if (this.#sent || this.#state !== OPENED) throw invalidState(what, "be OPENED.");
+    if (this.#sent || this.#state !== OPENED)
+      throw invalidState(what, UNSENT_RULES[what] ?? "The object's state must be OPENED.");
   }
 
   assertNotLoading(what: string): void {
-    if (this.#state >= LOADING) throw invalidState(what, "not be LOADING or DONE.");
+    if (this.#state >= LOADING) throw invalidState(what, LOADING_RULES[what] ?? "");
   }
 
   send(): void {
@@ -269,9 +270,17 @@ class Body {
   }
 }
 
-function invalidState(what: string, why: string): DOMException {
-  return new DOMException(
-    `Failed to execute '${what}' on 'XMLHttpRequest': The object's state must ${why}`,
-    "InvalidStateError",
-  );
+/** As Chromium says it. */
+const UNSENT_RULES: Readonly<Record<string, string>> = {
+  withCredentials: "The value may only be set if the object's state is UNSENT or OPENED.",
+};
+const LOADING_RULES: Readonly<Record<string, string>> = {
+  responseType: "The response type cannot be set if the object's state is LOADING or DONE.",
+  overrideMimeType: "MimeType cannot be overridden when the state is LOADING or DONE.",
+};
+const PROPERTIES = new Set(["responseType", "withCredentials"]);
+
+function invalidState(what: string, rule: string): DOMException {
+  const doing = PROPERTIES.has(what) ? `set the '${what}' property` : `execute '${what}'`;
+  return new DOMException(`Failed to ${doing} on 'XMLHttpRequest': ${rule}`, "InvalidStateError");
 }

@@ -77,12 +77,13 @@ export const CACHES: FidelityCase[] = [
   },
   {
     name: "caches/resource-timing",
+    carried: true,
     answer: versioned({ "timing-allow-origin": "*" }),
     run: async (tab) => {
-      await tab.leadIn(tab.away);
-      await tab.fetch(`${tab.away}/k/a.ts`);
-      await tab.xhr(`${tab.away}/k/b.ts`);
-      return tab.run(`performance.getEntriesByType("resource").filter(({ name }) => /\\/k\\//.test(name))
+      await tab.leadInto(`${tab.away}/k`);
+      await tab.fetch(`${tab.away}/k/1.ts`);
+      await tab.xhr(`${tab.away}/k/2.ts`);
+      return tab.run(`performance.getEntriesByType("resource").filter(({ name }) => /\\/k\\/\\d\\./.test(name))
         .map((entry) => [entry.name, entry.initiatorType, entry.responseStatus, entry.decodedBodySize])`);
     },
   },

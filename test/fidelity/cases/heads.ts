@@ -27,8 +27,8 @@ const MANY: OutgoingHttpHeaders = {
 };
 
 const both = (base: (tab: Tab) => string) => async (tab: Tab) => {
-  await tab.leadIn(base(tab));
-  return { fetch: await tab.fetch(`${base(tab)}/h/a.ts`), xhr: await tab.xhr(`${base(tab)}/h/b.ts`) };
+  await tab.leadInto(`${base(tab)}/h`);
+  return { fetch: await tab.fetch(`${base(tab)}/h/1.ts`), xhr: await tab.xhr(`${base(tab)}/h/2.ts`) };
 };
 const away = ({ away: base }: Tab): string => base;
 const home = ({ home: base }: Tab): string => base;
@@ -47,12 +47,18 @@ const heads = (
 });
 
 /** A script that reads something of an answer of another host. */
-const reads = (name: string, script: string, headers: OutgoingHttpHeaders = SEGMENT): FidelityCase =>
+const reads = (
+  name: string,
+  script: string,
+  headers: OutgoingHttpHeaders = SEGMENT,
+  more?: Partial<FidelityCase>,
+): FidelityCase =>
   heads(name, headers, away, {
+    ...more,
     run: async (tab) => {
-      await tab.leadIn(tab.away);
+      await tab.leadInto(`${tab.away}/h`);
       return tab.run(`(async () => {
-        const url = "${tab.away}/h/a.ts";
+        const url = "${tab.away}/h/1.ts";
         const failing = (work) => Promise.resolve().then(work).catch((error) => see.errorOf(error));
         ${script}
       })()`);
@@ -76,7 +82,7 @@ export const HEADS: FidelityCase[] = [
     carried: false,
     run: async (tab) => {
       await tab.leadIn(tab.home);
-      const answer = await tab.fetch(`${tab.home}/h/a.ts`);
+      const answer = await tab.fetch(`${tab.home}/h/1.ts`);
       return { answer, cookie: await tab.run("document.cookie") };
     },
   }),
@@ -91,7 +97,9 @@ export const HEADS: FidelityCase[] = [
       response.writeHead(200, { ...SEGMENT, "content-length": 80_000 }).end(bodyOf(path));
     },
   }),
+  // The proxies ask for uncompressed answers. The lengths differ, so the host stays direct.
   heads("compressed", SEGMENT, away, {
+    carried: false,
     answer: ({ response, path, request }) => {
       const body = bodyOf(path);
       const isZipped = /gzip/.test(String(request.headers["accept-encoding"]));
@@ -102,15 +110,15 @@ export const HEADS: FidelityCase[] = [
   }),
   heads("range", { ...SEGMENT, "access-control-expose-headers": "Content-Range, Content-Length" }, away, {
     run: async (tab) => {
-      await tab.leadIn(tab.away);
-      const ask = (range: string) => tab.fetch(`${tab.away}/h/a.ts`, { headers: { range } });
+      await tab.leadInto(`${tab.away}/h`, { headers: { range: "bytes=0-59999" } });
+      const ask = (range: string) => tab.fetch(`${tab.away}/h/1.ts`, { headers: { range } });
       return { first: await ask("bytes=0-59999"), rest: await ask("bytes=60000-"), past: await ask("bytes=90000-") };
     },
   }),
   heads("range-of-own-host", { "content-type": "video/mp2t" }, home, {
     run: async (tab) => {
-      await tab.leadIn(tab.home);
-      return tab.fetch(`${tab.home}/h/a.ts`, { headers: { range: "bytes=10000-79999" } });
+      await tab.leadInto(`${tab.home}/h`, { headers: { range: "bytes=0-59999" } });
+      return tab.fetch(`${tab.home}/h/1.ts`, { headers: { range: "bytes=10000-79999" } });
     },
   }),
   reads("blob", "return see.digestOf(await (await (await fetch(url)).blob()).arrayBuffer())"),
@@ -156,6 +164,8 @@ export const HEADS: FidelityCase[] = [
      await cache.add(url);
      const kept = await cache.match(url);
      return { ...see.headOf(kept), body: await see.digestOf(await kept.arrayBuffer()) };`,
+    SEGMENT,
+    { carried: false },
   ),
   reads(
     "request-object",

@@ -3,11 +3,16 @@ import { bodyOf, give, pause, refuse, SEGMENT, type FidelityCase, type Tab } fro
 
 const TEXT = Buffer.from(JSON.stringify({ word: "caf\u00e9", filler: "x".repeat(30_000) }));
 
+/** The browser answers such a request itself. */
+const NATIVE = { carried: false };
+const RANGE = { headers: { range: "bytes=100-60099" } };
+
 const xhr = (name: string, run: (tab: Tab) => Promise<unknown>, more?: Partial<FidelityCase>): FidelityCase => ({
   name: `xhr/${name}`,
+  carried: true,
   answer: (exchange) => give(exchange, exchange.path.startsWith("/text/") ? TEXT : bodyOf(exchange.path)),
   run: async (tab) => {
-    await tab.leadIn(tab.away);
+    await tab.leadInto(`${tab.away}/v`);
     return run(tab);
   },
   ...more,
@@ -19,23 +24,27 @@ const withScript = (name: string, script: (tab: Tab) => string, more?: Partial<F
 export const XHRS: FidelityCase[] = [
   xhr("response-types", async (tab) => {
     const seen: Record<string, unknown> = {};
-    for (const type of ["", "text", "json", "blob", "arraybuffer", "document"])
-      seen[type] = shortened(await tab.xhr(`${tab.away}/text/a${type}.ts`, { type }));
+    await tab.leadInto(`${tab.away}/text`);
+    for (const [at, type] of ["", "text", "json", "blob", "arraybuffer", "document"].entries())
+      seen[type] = shortened(await tab.xhr(`${tab.away}/text/${at}.ts`, { type }));
     return seen;
   }),
-  xhr("override-type", (tab) =>
-    tab.xhr(`${tab.away}/text/a.ts`, { type: "text", mimeType: "text/plain; charset=latin1" }).then(shortened),
+  xhr(
+    "override-type",
+    (tab) => tab.xhr(`${tab.away}/text/1.ts`, { type: "text", mimeType: "text/plain; charset=latin1" }).then(shortened),
+    NATIVE,
   ),
-  xhr("abort-at-head", (tab) => tab.xhr(`${tab.away}/v/a.ts`, { abortAt: 2 })),
-  xhr("range", (tab) => tab.xhr(`${tab.away}/v/a.ts`, { headers: { range: "bytes=100-60099" } })),
-  xhr("with-credentials", (tab) => tab.xhr(`${tab.away}/v/a.ts`, { credentials: true })),
-  xhr("head", (tab) => tab.xhr(`${tab.away}/v/a.ts`, { method: "HEAD" })),
-  xhr("error-status", (tab) => tab.xhr(`${tab.away}/v/a.ts`, { type: "text" }), {
+  xhr("abort-at-head", (tab) => tab.xhr(`${tab.away}/v/1.ts`, { abortAt: 2 })),
+  xhr("range", (tab) => tab.leadInto(`${tab.away}/v`, RANGE).then(() => tab.xhr(`${tab.away}/v/1.ts`, RANGE))),
+  xhr("with-credentials", (tab) => tab.xhr(`${tab.away}/v/1.ts`, { credentials: true }), NATIVE),
+  xhr("head", (tab) => tab.xhr(`${tab.away}/v/1.ts`, { method: "HEAD" }), NATIVE),
+  xhr("error-status", (tab) => tab.xhr(`${tab.away}/v/1.ts`, { type: "text" }), {
+    ...NATIVE,
     answer: (exchange) => refuse(exchange, 404),
   }),
-  xhr("timeout", (tab) => tab.xhr(`${tab.away}/v/a.ts`, { timeout: 1200 }), {
+  xhr("timeout", (tab) => tab.xhr(`${tab.away}/v/1.ts`, { timeout: 1200 }), {
     answer: async (exchange) => {
-      await pause(4000);
+      if (exchange.path === "/v/1.ts") await pause(4000);
       give(exchange, bodyOf(exchange.path));
     },
   }),
@@ -45,7 +54,7 @@ export const XHRS: FidelityCase[] = [
       const xhr = new XMLHttpRequest();
       xhr.responseType = "arraybuffer";
       const found = [];
-      for (const name of ["a", "b"]) {
+      for (const name of [1, 2]) {
         xhr.open("GET", "${away}/v/" + name + ".ts");
         const ended = new Promise((resolve) => (xhr.onloadend = resolve));
         xhr.send();
@@ -62,9 +71,9 @@ export const XHRS: FidelityCase[] = [
       for (const name of ["readystatechange", "load", "abort", "loadend"])
         xhr.addEventListener(name, () => events.push(name + " " + xhr.readyState));
       xhr.responseType = "arraybuffer";
-      xhr.open("GET", "${away}/v/a.ts");
+      xhr.open("GET", "${away}/v/1.ts");
       xhr.send();
-      xhr.open("GET", "${away}/v/b.ts");
+      xhr.open("GET", "${away}/v/2.ts");
       const ended = new Promise((resolve) => (xhr.onloadend = resolve));
       xhr.send();
       await ended;
@@ -77,18 +86,30 @@ export const XHRS: FidelityCase[] = [
       const xhr = new XMLHttpRequest();
       const failing = (work) => { try { return work(); } catch (error) { return see.errorOf(error); } };
       const found = [xhr.readyState, failing(() => xhr.send()), xhr.response, xhr.responseURL];
-      xhr.open("GET", "${away}/v/a.ts");
+      xhr.open("GET", "${away}/v/1.ts");
       xhr.responseType = "arraybuffer";
       found.push(xhr.readyState, failing(() => xhr.responseText));
       found.push(xhr.getAllResponseHeaders(), xhr.getResponseHeader("x"));
       const event = await new Promise((resolve) => {
         xhr.onload = function (event) {
-          resolve([this === xhr, event.target === xhr, event.constructor.name, event.isTrusted]);
+          resolve([this === xhr, event.target === xhr, event.constructor.name]);
         };
         xhr.send();
       });
       return [...found, ...event, xhr.getResponseHeader("Content-Type"), failing(() => { xhr.responseType = "text"; }),
         xhr instanceof XMLHttpRequest, Object.prototype.toString.call(xhr), Object.keys(xhr)];`,
+  ),
+  withScript(
+    "trusted-events",
+    ({ away }) => `
+      const xhr = new XMLHttpRequest();
+      xhr.open("GET", "${away}/v/1.ts");
+      xhr.responseType = "arraybuffer";
+      const event = await new Promise((resolve) => {
+        xhr.onload = resolve;
+        xhr.send();
+      });
+      return event.isTrusted;`,
   ),
   withScript(
     "synchronous",
@@ -97,6 +118,7 @@ export const XHRS: FidelityCase[] = [
       xhr.open("GET", "${away}/text/a.ts", false);
       xhr.send();
       return [xhr.status, xhr.responseText.slice(0, 30), xhr.responseURL];`,
+    NATIVE,
   ),
   {
     name: "xhr/page-in-windows-1252",
@@ -107,23 +129,23 @@ export const XHRS: FidelityCase[] = [
         Buffer.concat([Buffer.from(`${exchange.request.url} `), bodyOf("filler", 40_000).map(() => 0x61)]),
       ),
     run: async (tab) => {
-      await tab.leadIn(tab.away);
+      await tab.leadInto(`${tab.away}/v`);
       const first = (seen: { body?: string }): unknown => seen.body?.slice(0, 40);
       return {
-        xhr: first(await tab.xhr(`${tab.away}/v/a.ts?q=\u00e9`, { type: "text" })),
-        fetch: first(await tab.fetch(`${tab.away}/v/a.ts?q=\u00e9`, {}, "text")),
+        xhr: first(await tab.xhr(`${tab.away}/v/1.ts?q=\u00e9`, { type: "text" })),
+        fetch: first(await tab.fetch(`${tab.away}/v/1.ts?q=\u00e9`, {}, "text")),
       };
     },
   },
   {
     name: "xhr/lengths",
     answer: ({ response, path }) => {
-      response.writeHead(200, { ...SEGMENT, ...(path.includes("known") ? { "content-length": 80_000 } : {}) });
+      response.writeHead(200, { ...SEGMENT, ...(!path.endsWith("/2.ts") ? { "content-length": 80_000 } : {}) });
       response.end(bodyOf(path));
     },
     run: async (tab) => {
-      await tab.leadIn(tab.away);
-      return { known: await tab.xhr(`${tab.away}/v/known.ts`), open: await tab.xhr(`${tab.away}/v/open.ts`) };
+      await tab.leadInto(`${tab.away}/v`);
+      return { known: await tab.xhr(`${tab.away}/v/1.ts`), open: await tab.xhr(`${tab.away}/v/2.ts`) };
     },
   },
 ];
