@@ -104,7 +104,7 @@ test.each(["coded", "coded-mutp"] as const)(
 test.each(["status", "length", "bytes"])(
   "bodies: one of four proxies lies about the %s, and is first",
   async (what) => {
-    for (const mode of ["coded", "uncoded-mutp"] as const) {
+    for (const mode of ["coded", "uncoded-mutp", "split-http", "parallel-http"] as const) {
       const { body, record } = await get(`lie-${what}`, mode);
       expect(body.equals(plain)).toBe(true);
       expect(record.fallback).toBeNull();

@@ -50,6 +50,7 @@ export function nodePlatform(): Platform {
     spawnEngine,
     loadCodec,
     createHasher,
+    hash: (bytes) => createHash("sha256").update(bytes).digest(),
   };
 }
 

@@ -79,6 +79,8 @@ export interface Platform {
   loadCodec(): Promise<ArrayBuffer>;
   /** `inPieces` makes a hasher in the engine's worker. A platform without `createHasher` uses only that one. */
   createHasher?(inPieces: () => Hasher): Hasher;
+  /** SHA-256 at once. A platform without it uses one in JavaScript. */
+  hash?(bytes: Uint8Array): Uint8Array;
   /** Collects garbage. Called when no request is open. */
   collect?(): void;
 }

@@ -3,6 +3,7 @@
  * that lists proxies and collects reports. A platform joins them in one process over links that lose packets. The
  * engine runs without its worker.
  */
+import { givenOf, type Given } from "./given";
 import { createHash, randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -165,8 +166,10 @@ export interface ProxyMoods {
   refuseSessions?: number;
   /** Reports this etag in place of the origin's. */
   etag?: string;
-  /** Reports this length for the resource. */
+  /** Gives a body of this length. */
   totalBytes?: number;
+  /** Gives other bytes over HTTP. */
+  lies?: boolean;
   /** The longest body that it accepts as one chunk. */
   chunkBytesMax?: number;
   /** Rejects every request without a range as too large, and reports this length. */
@@ -221,11 +224,14 @@ export class StandInProxy extends HttpServer {
       response.end(JSON.stringify({ sessionId: "s", sdp: `${this.id}/${this.sessionsMade}` }));
       return;
     }
-    const target = new URL(request.url!, this.url).searchParams.get("url")!;
-    await this.#passOn(target, request.headers.range, response);
+    const { pathname, searchParams } = new URL(request.url!, this.url);
+    const target = searchParams.get("url")!;
+    const part = searchParams.get("part");
+    const gives = pathname === "/v1/digests" ? "digests" : part ? part.split("-").map(Number) : "body";
+    await this.#passOn(target, request.headers.range, gives, response);
   }
 
-  async #passOn(target: string, range: string | undefined, response: ServerResponse): Promise<void> {
+  async #passOn(target: string, range: string | undefined, gives: Given, response: ServerResponse): Promise<void> {
     if (this.moods.mute) return;
     if (this.moods.portalStatus !== undefined) {
       response
@@ -234,26 +240,24 @@ export class StandInProxy extends HttpServer {
       return;
     }
     const answer = await fetch(target, { headers: range ? { range } : {} }).catch(() => undefined);
-    if (!answer) {
-      response.writeHead(502, { "content-type": "application/json" });
-      response.end(JSON.stringify({ error: { kind: "originFailed", message: "no origin" } }));
-      return;
-    }
+    const whole = await answer?.arrayBuffer().then(Buffer.from, () => undefined);
+    const refuse = (error: object): void => void response.writeHead(502).end(JSON.stringify({ error }));
+    if (!answer || !whole) return refuse({ kind: "originFailed", message: "no origin" });
+    const { chunkBytesMax: limit = LIMITS.chunkBytesMax } = this.moods;
+    if (!answer.headers.has("content-length")) return refuse({ kind: "lengthUnknown", message: "no length" });
+    if (whole.length > limit) return refuse({ kind: "chunkTooLarge", message: "too long", got: whole.length, limit });
     const headers = Object.fromEntries(answer.headers);
     delete headers["transfer-encoding"];
     delete headers["connection"];
     delete headers["keep-alive"];
     if (this.moods.etag) headers.etag = this.moods.etag;
-    const { totalBytes } = this.moods;
-    if (totalBytes !== undefined)
-      headers["content-range"] = headers["content-range"]?.replace(/\d+$/, String(totalBytes)) ?? "";
+    const { totalBytes = whole.length, lies } = this.moods;
+    const full = Buffer.concat([whole, Buffer.alloc(Math.max(0, totalBytes - whole.length))]).subarray(0, totalBytes);
+    const body = givenOf(lies ? full.map((byte) => byte ^ 1) : full, gives);
+    headers["content-length"] = String(body.length);
+    if (gives !== "body") headers["x-origin-content-length"] = String(totalBytes);
     response.writeHead(answer.status, { ...headers, "server-timing": "origin;dur=1.5" });
-    const body = await answer.arrayBuffer().then(Buffer.from, () => undefined);
-    if (!body) {
-      response.destroy();
-      return;
-    }
-    const { dieAfterBytes, stallAfterBytes, packetEveryMs } = this.moods;
+    const { dieAfterBytes, stallAfterBytes, packetEveryMs } = gives === "digests" ? {} : this.moods;
     if (dieAfterBytes !== undefined) response.write(body.subarray(0, dieAfterBytes), () => response.destroy());
     else if (stallAfterBytes !== undefined) response.write(body.subarray(0, stallAfterBytes));
     else if (packetEveryMs) await trickle(response, body, packetEveryMs);
@@ -261,7 +265,7 @@ export class StandInProxy extends HttpServer {
   }
 }
 
-async function trickle(response: ServerResponse, body: Buffer, everyMs: number): Promise<void> {
+async function trickle(response: ServerResponse, body: Uint8Array, everyMs: number): Promise<void> {
   for (let at = 0; at < body.length && !response.destroyed; at += 16_384) {
     response.write(body.subarray(at, at + 16_384));
     await new Promise((resolve) => setTimeout(resolve, everyMs));

@@ -19,6 +19,8 @@ export { farewell } from "./receiver/feedback";
 export type { PacketFate, ProxyStats } from "./receiver/proxy-state";
 export type { ReceiverOptions } from "./receiver/options";
 export type { ReceiverEvent, ReceiverStats } from "./receiver/outcome";
+export { DigestAgreement, Patience, statementOf, verdictOf } from "./receiver/agreement";
+export type { ByteCheck } from "./receiver/assembly";
 export { Receiver } from "./receiver/receiver";
 export { xorshift128 } from "./rng";
 export { SplitHttp, type SplitHttpCommand, type SplitHttpEvent, type SplitHttpOptions } from "./split-http/split-http";

@@ -55,6 +55,8 @@ export const LIMITS = {
   headerValueBytesMax: 2048,
   /** SHA-256 cut to this length. A second body with the same digest takes 2^128 tries. */
   digestBytes: 16,
+  /** A block of a body over HTTP, which has a digest. The digests of a proxy add 0.05 % of the body. */
+  httpBlockBytes: 32 * 1024,
   /** A frame of digests fits a data channel's packet of 1,200 bytes. */
   digestsPerFrameMax: 64,
   /** A proxy announces at most this many digests that the client has not confirmed. */

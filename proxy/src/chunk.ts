@@ -42,6 +42,8 @@ export interface ChunkRequest {
   cache?: CacheMode | undefined;
   /** Who asks. */
   client?: Client | undefined;
+  /** All requests of one client with the same name read the same answer of the origin while one of them is open. */
+  download?: string | undefined;
 }
 
 /** A reader's hold on a chunk. */
@@ -108,6 +110,8 @@ export interface Reader extends Reading {
   /** The part that it reads of a chunk that is kept whole. undefined: it reads the whole chunk. */
   part: BodyPart | undefined;
   readonly listener: ChunkListener;
+  /** Readers with the same one read the same answer. */
+  readonly download: string | undefined;
   wantedBytes: number;
   hasHead: boolean;
 }

@@ -29,6 +29,7 @@ import {
 } from "./chunk";
 import { ChunkBody, partOf, type BodyPart } from "./chunk-body";
 import { firstToGo, UnreadBudget } from "./chunk-shares";
+import { DownloadReaders } from "./download-readers";
 import { egressError, rejectionOf } from "./egress/error";
 import type { Egress, OriginResponse } from "./egress/fetch";
 import type { Log } from "./log";
@@ -63,6 +64,7 @@ export class ChunkStore {
   readonly #pinned = new Set<StoredChunk>();
   /** The chunks that hold or wait for a connection to their origin. */
   readonly #fetching = new Set<StoredChunk>();
+  readonly #downloads = new DownloadReaders();
   readonly #unread = new UnreadBudget();
   readonly #counts = { originBytes: 0, cacheHits: 0 };
   #pinnedBytes = 0;
@@ -86,17 +88,23 @@ export class ChunkStore {
   /** Finds or fetches the chunk. Throws an `EgressError` when the policy refuses the URL. */
   open(request: ChunkRequest, listener: ChunkListener): Lease {
     const { href, origin } = this.#options.egress.vet(request.url);
-    const { range, cache = "default", client } = request;
+    const { range, cache = "default", client, download } = request;
     const reader: Reader = {
       chunk: newChunk(keyOf(href, range), origin, request),
       part: undefined,
       listener,
+      download: download === undefined ? undefined : `${client?.name ?? ""} ${download} ${keyOf(href, range)}`,
       client: client?.name ?? "",
       sinceMs: this.#nowMs(),
       takenBytes: 0,
       wantedBytes: 0,
       hasHead: false,
     };
+    const lease: Lease = {
+      take: (takenBytes, wantedBytes) => this.#take(reader, takenBytes, wantedBytes),
+      close: () => this.#leave(reader),
+    };
+    if (this.#joinDownload(reader)) return lease;
     const answers = cache === "no-store" ? [] : this.#answersTo(href, range);
     const usable = cache === "default" ? this.#usable(reader.chunk.key, answers) : undefined;
     if (usable) this.#use(reader, usable);
@@ -104,10 +112,17 @@ export class ChunkStore {
       reader.chunk.candidate = answers.find(({ chunk }) => chunk.policy?.conditions(range !== undefined));
       this.#ask(reader);
     }
-    return {
-      take: (takenBytes, wantedBytes) => this.#take(reader, takenBytes, wantedBytes),
-      close: () => this.#leave(reader),
-    };
+    return lease;
+  }
+
+  /** True if another reader of the same download is open. Its answer is then the one for this reader, too. */
+  #joinDownload(reader: Reader): boolean {
+    const peer = this.#downloads.enter(reader);
+    if (!peer) return false;
+    this.#join(reader, peer.chunk, peer.part);
+    const { chunk } = reader;
+    if (chunk.body) setImmediate(() => this.#giveHead(reader, chunk.head!));
+    return true;
   }
 
   /** Drops kept chunks beyond the new limits at once. */
@@ -266,7 +281,11 @@ export class ChunkStore {
     const reason = unshareableReason(response);
     if (reason) return this.#handOver(chunk, head, response, reason);
     chunk.policy = new AnswerPolicy(response, chunk.askedMs, this.#nowMs());
-    if (!chunk.policy.isShareable) this.#separate(chunk, [...chunk.readers].slice(1));
+    if (!chunk.policy.isShareable) {
+      const [first, ...others] = chunk.readers;
+      const isAnother = ({ download }: Reader) => download === undefined || download !== first!.download;
+      this.#separate(chunk, others.filter(isAnother));
+    }
     chunk.head = { ...head, totalBytes: response.totalBytes! };
     chunk.body = new ChunkBody(response.totalBytes!);
     for (const reader of [...chunk.readers]) this.#giveHead(reader, chunk.head);
@@ -280,9 +299,16 @@ export class ChunkStore {
 
   /** Lets the readers ask for themselves, because nobody may get this answer but the reader that caused the fetch. */
   #separate(chunk: StoredChunk, others: Reader[]): void {
+    const made = new Map<string, StoredChunk>();
     for (const reader of others) {
       chunk.readers.delete(reader);
+      const own = made.get(reader.download ?? "");
+      if (own) {
+        this.#join(reader, own, undefined);
+        continue;
+      }
       reader.chunk = newChunk(chunk.key, chunk.origin, { ...chunk.request, cache: "no-store" });
+      if (reader.download !== undefined) made.set(reader.download, reader.chunk);
       this.#ask(reader);
     }
   }
@@ -415,6 +441,7 @@ export class ChunkStore {
 
   #leave(reader: Reader): void {
     const { chunk } = reader;
+    this.#downloads.leave(reader);
     if (!chunk.readers.delete(reader)) return;
     if (chunk.readers.size > 0) return chunk.wake();
     this.#unpin(chunk);
@@ -445,6 +472,7 @@ export class ChunkStore {
     for (const reader of [...chunk.readers]) {
       if (reader.listener.onUnshareable) continue;
       chunk.readers.delete(reader);
+      this.#downloads.leave(reader);
       reader.listener.onFailure(reason);
     }
     this.#separate(chunk, streamers);

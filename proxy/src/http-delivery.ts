@@ -1,5 +1,6 @@
 /**
- * A delivery over HTTP: one response of GET /v1/fetch. It streams a shared chunk while it fills, or a body that cannot
+ * A delivery over HTTP: one response of GET /v1/fetch or /v1/digests.
+ * It streams a shared chunk while it fills, or a body that cannot
  * be shared straight from the origin. The shaper and the client set the pace. A failure after the head resets the
  * connection, so that a client never takes a part for the whole.
  */
@@ -17,11 +18,14 @@ import { EgressError, rejectionOf } from "./egress/error";
 import type { OriginResponse } from "./egress/fetch";
 import type { Log } from "./log";
 import type { Feeder, Shaper } from "./shaper";
+import { outletOf, type Outlet, type Yield } from "./outlet";
 import { budgetSpent, type Allowance } from "./token";
 
 export interface HttpDeliveryOptions {
   response: Response;
   wanted: ChunkRequest;
+  /** What of the chunk the answer gives. */
+  gives: Yield;
   chunks: Pick<ChunkStore, "open">;
   shaper: Shaper;
   log: Log;
@@ -38,7 +42,7 @@ const IDLE_MS_MAX = 60_000;
 
 export class HttpDelivery implements Feeder {
   #lease: Lease | undefined;
-  #source: ChunkSource | undefined;
+  #outlet: Outlet | undefined;
   #sentBytes = 0;
   /** The piece of an unshareable body that is being sent, and the call after its last byte. */
   #piece: Uint8Array | undefined;
@@ -51,7 +55,7 @@ export class HttpDelivery implements Feeder {
   constructor(options: HttpDeliveryOptions) {
     this.#options = options;
 
-    const { response, chunks, wanted, shaper } = options;
+    const { response, chunks, wanted, gives, shaper } = options;
     response.once("close", () => this.#end(undefined));
     response.setTimeout(IDLE_MS_MAX, () => response.destroy());
     try {
@@ -59,7 +63,7 @@ export class HttpDelivery implements Feeder {
         onHead: (head, source) => this.#start(head, source),
         onGrowth: () => shaper.wake(this),
         onFailure: (rejection) => this.#fail(rejection),
-        onUnshareable: (head, origin) => void this.#stream(head, origin),
+        ...(gives.kind === "whole" && { onUnshareable: (head, origin) => void this.#stream(head, origin) }),
       });
     } catch (error) {
       if (!(error instanceof EgressError)) throw error;
@@ -76,7 +80,7 @@ export class HttpDelivery implements Feeder {
     }
     const bytes = this.#take(budgetBytes);
     if (bytes.length > 0) this.#write(bytes);
-    if (this.#source && this.#sentBytes === this.#source.totalBytes) this.#finish();
+    if (this.#outlet && this.#sentBytes === this.#outlet.totalBytes) this.#finish();
     return bytes.length;
   }
 
@@ -86,9 +90,10 @@ export class HttpDelivery implements Feeder {
   }
 
   #take(budgetBytes: number): Uint8Array {
-    if (this.#source) {
-      const end = Math.min(this.#source.availableBytes, this.#sentBytes + budgetBytes);
-      return this.#source.view(this.#sentBytes, end);
+    if (this.#outlet) {
+      const { availableBytes, turnBytesMax } = this.#outlet;
+      const end = Math.min(availableBytes, this.#sentBytes + Math.min(budgetBytes, turnBytesMax));
+      return this.#outlet.view(this.#sentBytes, end);
     }
     const bytes = this.#piece?.subarray(0, budgetBytes) ?? new Uint8Array(0);
     this.#piece = this.#piece?.subarray(bytes.length);
@@ -103,7 +108,7 @@ export class HttpDelivery implements Feeder {
     const { response, shaper, wanted } = this.#options;
     this.#sentBytes += bytes.length;
     wanted.client?.noteSent(bytes.length);
-    this.#lease?.take(this.#sentBytes, this.#sentBytes);
+    this.#noteTaken();
     if (this.#options.allowance) this.#options.allowance.leftBytes -= bytes.length;
     if (response.write(bytes)) return;
     this.#waitsForClient = true;
@@ -113,10 +118,18 @@ export class HttpDelivery implements Feeder {
     });
   }
 
+  #noteTaken(): void {
+    this.#lease?.take(this.#sentBytes, this.#outlet?.wantedBytes(this.#sentBytes) ?? this.#sentBytes);
+  }
+
   #start(head: PlanHead, source: ChunkSource): void {
-    this.#source = source;
-    this.#writeHead({ ...head, totalBytes: source.totalBytes });
-    if (source.totalBytes === 0) this.#finish();
+    const { gives, response } = this.#options;
+    this.#outlet = outletOf(source, gives);
+    const { totalBytes } = this.#outlet;
+    if (gives.kind !== "whole") response.setHeader(`${RENAMED_PREFIX}content-length`, source.totalBytes);
+    this.#writeHead({ ...head, totalBytes });
+    if (totalBytes === 0) this.#finish();
+    else this.#noteTaken();
   }
 
   #writeHead({ status, headers, totalBytes, serverFetchMs }: OriginHead): void {

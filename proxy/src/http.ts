@@ -25,6 +25,7 @@ import type { ChunkStore } from "./chunks";
 import type { Client } from "./clients";
 import { HttpDelivery } from "./http-delivery";
 import { hostForLog, type Log } from "./log";
+import type { Yield } from "./outlet";
 import type { Shaper } from "./shaper";
 import type { Allowance } from "./token";
 
@@ -53,6 +54,8 @@ const OFFER_BYTES_MAX = 32 * 1024;
 const SessionRequest = z
   .object({ sdp: z.string().min(1).max(OFFER_BYTES_MAX), token: z.string().max(LIMITS.tokenBytesMax).optional() })
   .strict();
+
+const DOWNLOAD_NAME = /^[\w-]{1,64}$/;
 
 /** Without it, an origin's page that is opened from here would run scripts under the proxy's name. */
 const SANDBOX = "sandbox; default-src 'none'";
@@ -96,7 +99,8 @@ export function makeApp(options: HttpOptions): Express {
   app.get("/v1/whoami", (_request, response) => {
     response.type("text/plain").send(options.nonce);
   });
-  app.get("/v1/fetch", (request, response) => fetchThrough(options, request, response));
+  app.get("/v1/fetch", (request, response) => fetchThrough(options, request, response, yieldOf(request)));
+  app.get("/v1/digests", (request, response) => fetchThrough(options, request, response, { kind: "digests" }));
   app.post(
     "/v1/sessions",
     express.json({ limit: OFFER_BYTES_MAX + LIMITS.tokenBytesMax + 1024 }),
@@ -133,8 +137,16 @@ function shareWithExtensions(pageOrigins: readonly string[]): RequestHandler {
   };
 }
 
-function fetchThrough(options: HttpOptions, request: Request, response: Response): void {
-  const { url, token, cache = "default" } = request.query;
+/** Undefined if the part is not one range of bytes. */
+function yieldOf({ query: { part } }: Request): Yield | undefined {
+  if (part === undefined) return { kind: "whole" };
+  const range = parseRange(`bytes=${typeof part === "string" ? part : ""}`);
+  if (!range || !("start" in range) || range.end === undefined) return undefined;
+  return { kind: "part", part: { start: range.start, end: range.end } };
+}
+
+function fetchThrough(options: HttpOptions, request: Request, response: Response, gives: Yield | undefined): void {
+  const { url, token, cache = "default", download } = request.query;
   const rangeText = request.headers.range;
   if (request.headers[CLIENT_HEADER] === undefined)
     return refuse(response, { kind: "clientRefused", message: `Send the header ${CLIENT_HEADER}, with any value.` });
@@ -146,6 +158,14 @@ function fetchThrough(options: HttpOptions, request: Request, response: Response
   }
   if (!CACHE_MODES.includes(cache as CacheMode)) {
     const message = `cache must be one of ${CACHE_MODES.join(", ")}; got ${JSON.stringify(cache)}.`;
+    return refuse(response, { kind: "badRequest", message });
+  }
+  if (!gives) {
+    const message = `part must be FIRST-LAST, in bytes; got ${JSON.stringify(request.query["part"])}.`;
+    return refuse(response, { kind: "badRequest", message });
+  }
+  if (download !== undefined && (typeof download !== "string" || !DOWNLOAD_NAME.test(download))) {
+    const message = `download must have 1 to 64 letters, digits or hyphens; got ${JSON.stringify(download)}.`;
     return refuse(response, { kind: "badRequest", message });
   }
   let range: RangeRequest | undefined;
@@ -172,7 +192,8 @@ function fetchThrough(options: HttpOptions, request: Request, response: Response
   const { chunks, shaper, log } = options;
   new HttpDelivery({
     response,
-    wanted: { url, range, cache: cache as CacheMode, client },
+    wanted: { url, range, cache: cache as CacheMode, client, download },
+    gives,
     chunks,
     shaper,
     log,

@@ -3,10 +3,8 @@ import {
   type Rejection,
   formatContentRange,
   formatRange,
-  headDifference,
   parseContentRange,
   type ByteRange,
-  type HeadDifference,
   type RangeRequest,
   type ResponseHead,
 } from "@tributary/contract";
@@ -19,22 +17,14 @@ export function headersFor(range: RangeRequest | undefined): Record<string, stri
 }
 
 export function headOf(response: Response): ResponseHead {
-  const headers = Object.fromEntries(response.headers);
+  return headFrom(response.status, Object.fromEntries(response.headers));
+}
+
+export function headFrom(status: number, headers: Record<string, string>): ResponseHead {
   const length = headers["content-length"];
   const isPlain = !headers["content-encoding"] || headers["content-encoding"] === "identity";
   const totalBytes = isPlain && length !== undefined && /^\d+$/.test(length) ? Number(length) : null;
-  return { status: response.status, headers, totalBytes };
-}
-
-/** The length of the whole resource in bytes. null if the head does not give it. */
-export function resourceBytes(head: ResponseHead): number | null {
-  if (head.status === 200) return head.totalBytes;
-  return parseContentRange(head.headers["content-range"])?.resourceBytes ?? null;
-}
-
-/** A sentence that says why the two answers cannot have the same bytes. Undefined if they can. */
-export function differenceOf(ours: ResponseHead, theirs: ResponseHead): string | undefined {
-  return sentenceOf(headDifference(ours, theirs));
+  return { status, headers, totalBytes };
 }
 
 /**
@@ -44,12 +34,6 @@ export function differenceOf(ours: ResponseHead, theirs: ResponseHead): string |
 export function statusFault(allowFallback: boolean | "proxies", { status }: ResponseHead): Rejection | undefined {
   if (allowFallback === false || status === 200 || status === 206) return undefined;
   return { kind: "otherStatus", message: `Through the proxies the answer has status ${status}.`, got: status };
-}
-
-function sentenceOf(difference: HeadDifference | undefined): string | undefined {
-  if (!difference) return undefined;
-  const { what, got, expected } = difference;
-  return `The answer's ${what} differs from the first one: got ${String(got)}, expected ${String(expected)}.`;
 }
 
 /** The head with which the origin would answer a request for `whole`. `first` is its answer to one part of that. */
@@ -69,4 +53,34 @@ export function linkedAbort(signal: AbortSignal): { controller: AbortController;
   if (signal.aborted) stop();
   else signal.addEventListener("abort", stop);
   return { controller, unlink: () => signal.removeEventListener("abort", stop) };
+}
+
+/**
+ * Says why the answer to a range cannot be part of the whole. Undefined if it can. Answers to several ranges are joined
+ * only if they have the same strong validator (RFC 9110 §15.3.7.3).
+ */
+export function cutFault(
+  first: ResponseHead & { version: string | undefined },
+  head: ResponseHead & { version: string | undefined },
+  range: ByteRange,
+): Rejection | undefined {
+  const told = parseContentRange(head.headers["content-range"]);
+  if (head.status !== 206 || told?.start !== range.start) {
+    const got = head.status === 206 ? `a range from ${told?.start}` : `status ${head.status}`;
+    return {
+      kind: "rangeRefused",
+      message: `The origin does not give ranges as asked: asked for bytes from ${range.start}, got ${got}.`,
+    };
+  }
+  const expected = parseContentRange(first.headers["content-range"])?.resourceBytes;
+  if (first.version === undefined || first.version !== head.version) {
+    const message =
+      "The ranges of a body that is longer than a chunk do not share a strong validator, so they cannot be joined.";
+    return { kind: "originChanged", message };
+  }
+  if (told.resourceBytes === expected) return undefined;
+  return {
+    kind: "originChanged",
+    message: `The resource changed its length: got ${told.resourceBytes}, expected ${expected}.`,
+  };
 }

@@ -14,7 +14,7 @@ import type { ModeResult, ActiveDownload } from "../active-download";
 import type { Session, SessionPool } from "../session";
 import type { Slots } from "../slots";
 import { StallWatch } from "../stall";
-import { statusFault, wholeHead } from "./http";
+import { cutFault, statusFault, wholeHead } from "./http";
 import type { ProxyFailure } from "./proxy-http";
 
 /** A session lost more often than this within a chunk stays lost. */
@@ -379,34 +379,4 @@ class MutpDownload {
     const session = this.#services.sessions.of(this.#proxies[index]!);
     if (session.state === "open") session.close(reason);
   }
-}
-
-/**
- * Says why the answer to a range cannot be part of the whole. Undefined if it can. Answers to several ranges are joined
- * only if they have the same strong validator (RFC 9110 §15.3.7.3).
- */
-function cutFault(
-  first: ResponseHead & { version: string | undefined },
-  head: ResponseHead & { version: string | undefined },
-  range: ByteRange,
-): Rejection | undefined {
-  const told = parseContentRange(head.headers["content-range"]);
-  if (head.status !== 206 || told?.start !== range.start) {
-    const got = head.status === 206 ? `a range from ${told?.start}` : `status ${head.status}`;
-    return {
-      kind: "rangeRefused",
-      message: `The origin does not give ranges as asked: asked for bytes from ${range.start}, got ${got}.`,
-    };
-  }
-  const expected = parseContentRange(first.headers["content-range"])?.resourceBytes;
-  if (first.version === undefined || first.version !== head.version) {
-    const message =
-      "The ranges of a body that is longer than a chunk do not share a strong validator, so they cannot be joined.";
-    return { kind: "originChanged", message };
-  }
-  if (told.resourceBytes === expected) return undefined;
-  return {
-    kind: "originChanged",
-    message: `The resource changed its length: got ${told.resourceBytes}, expected ${expected}.`,
-  };
 }

@@ -1,89 +1,169 @@
 /**
  * Mode `parallel-http`, the paper's uncoded baseline: sends the same request to every proxy and delivers bytes from the
- * answer that is furthest ahead. The first complete answer stops the others. The bytes of all answers count. Bytes of
- * two answers are joined only if both have the same strong validator. Without one, the first answer alone is used.
+ * answer that is furthest ahead. The first complete answer stops the others. The bytes of all answers count. Each block
+ * must have the digest on which the proxies agree (http-agreement.ts), so blocks of several answers can be joined.
  */
-import { isSameVersion, type Rejection } from "@tributary/contract";
+import type { ByteRange, Rejection } from "@tributary/contract";
+import { LIMITS } from "@tributary/protocol";
 import type { ProxyInfo } from "../api";
+import { joined } from "../bytes";
 import { DownloadError, faultOf } from "../errors";
 import type { ModeResult, ActiveDownload } from "../active-download";
 import { StallWatch } from "../stall";
-import { differenceOf, linkedAbort, statusFault } from "./http";
+import { linkedAbort } from "./http";
+import { HttpAgreement } from "./http-agreement";
+import { inChunks, type HttpPlan } from "./http-chunks";
 import { fetchThrough, type ProxyFailure } from "./proxy-http";
 
-export async function parallelHttp(
+export function parallelHttp(
   download: ActiveDownload,
   proxies: readonly ProxyInfo[],
   onProxyFailed: ProxyFailure,
 ): Promise<ModeResult> {
-  const { controller, unlink } = linkedAbort(download.signal);
-  let stalled: Rejection | undefined;
-  const watch = new StallWatch(download.settings.firstByteMs, download.settings.stallMs, (ms) => {
-    stalled = { kind: "stalled", message: `Nothing came from ${proxies.length} proxies for ${ms} ms.` };
-    controller.abort();
-  });
-  let won = false;
-  let last: Rejection = { kind: "proxiesFailed", message: "No proxy answered." };
-  const lanes = proxies.map(async (proxy, index) => {
-    try {
-      if (!(await runLane(download, proxy, index, controller.signal, watch))) return;
-      won = true;
-      controller.abort();
-    } catch (error) {
-      if (controller.signal.aborted) return;
-      last = faultOf(error);
-      download.tally.fail(index, last);
-      onProxyFailed(proxy, last);
-    }
-  });
-  await Promise.all(lanes);
-  watch.pause();
-  unlink();
-  if (won) return { kind: "complete" };
-  if (download.signal.aborted) return { kind: "aborted" };
-  return { kind: "failed", rejection: stalled ?? last };
+  return inChunks(download, (range, onPlan) =>
+    new ParallelTransfer(download, proxies, onProxyFailed, range, onPlan).execute(),
+  );
 }
 
-/**
- * Reads one answer from its head to its end. Returns false if another answer is used and this one cannot be joined to
- * it. Throws when the answer is useless or is aborted.
- */
-async function runLane(
-  download: ActiveDownload,
-  proxy: ProxyInfo,
-  index: number,
-  signal: AbortSignal,
-  watch: StallWatch,
-): Promise<boolean> {
-  const { sink, tally } = download;
-  const { response, head, serverFetchMs } = await fetchThrough(download, proxy, download.request.range, signal);
-  const fault = statusFault(download.request.allowFallback, head);
-  if (fault) throw DownloadError.of(fault);
-  const difference = download.head ? differenceOf(download.head, head) : undefined;
-  if (difference) throw new DownloadError("planMismatch", difference);
-  if (download.head && !isSameVersion(download.head, head)) {
-    await response.body?.cancel();
-    return false;
+class ParallelTransfer {
+  readonly #agreement: HttpAgreement;
+  readonly #watch: StallWatch;
+  readonly #abort: ReturnType<typeof linkedAbort>;
+  readonly #name: string;
+  readonly #lanes: AbortController[];
+  #plan: HttpPlan | undefined;
+  #deliveredBytes = 0;
+  #result: ModeResult | undefined;
+  /** Lanes that wait for the plan or for a digest. */
+  #waiters: (() => void)[] = [];
+
+  readonly #download: ActiveDownload;
+  readonly #proxies: readonly ProxyInfo[];
+  readonly #onProxyFailed: ProxyFailure;
+  readonly #range: ByteRange | undefined;
+
+  constructor(
+    download: ActiveDownload,
+    proxies: readonly ProxyInfo[],
+    onProxyFailed: ProxyFailure,
+    range: ByteRange | undefined,
+    onPlan: (plan: HttpPlan) => Rejection | undefined,
+  ) {
+    this.#download = download;
+    this.#proxies = proxies;
+    this.#onProxyFailed = onProxyFailed;
+    this.#range = range;
+    this.#name = download.platform.randomUUID();
+    this.#lanes = proxies.map(() => new AbortController());
+    this.#agreement = new HttpAgreement(download, proxies, range, this.#name, {
+      onPlan: (plan) => {
+        const rejection = onPlan(plan);
+        if (rejection) return this.#end({ kind: "failed", rejection });
+        this.#plan = plan;
+        this.#wake();
+        if (plan.head.totalBytes === 0) this.#end({ kind: "complete" });
+      },
+      onKnown: () => this.#wake(),
+      onProxyFailed: (index, rejection) => this.#noteFailed(index, rejection),
+      onUndecided: (rejection) => this.#end({ kind: "failed", rejection }),
+    });
+    this.#abort = linkedAbort(download.signal);
+    this.#watch = new StallWatch(download.settings.firstByteMs, download.settings.stallMs, (ms) => {
+      const message = `Nothing came from ${proxies.length} proxies for ${ms} ms.`;
+      this.#end({ kind: "failed", rejection: { kind: "stalled", message } });
+    });
   }
-  download.setHead(head, serverFetchMs);
-  const reader = response.body?.getReader();
-  let position = 0;
-  while (reader) {
-    if (sink.isFull) {
-      watch.pause();
-      await sink.ready();
-      watch.progress();
+
+  async execute(): Promise<ModeResult> {
+    const { signal } = this.#abort.controller;
+    signal.addEventListener("abort", () => this.#end({ kind: "aborted" }));
+    if (signal.aborted) this.#end({ kind: "aborted" });
+    await Promise.all(this.#lanes.map((lane, index) => this.#read(index, lane.signal)));
+    return this.#result ?? { kind: "aborted" };
+  }
+
+  #end(result: ModeResult): void {
+    if (this.#result) return;
+    this.#result = result;
+    this.#watch.pause();
+    this.#abort.unlink();
+    this.#agreement.stop();
+    for (const lane of this.#lanes) lane.abort();
+    this.#wake();
+  }
+
+  #noteFailed(index: number, rejection: Rejection): void {
+    this.#lanes[index]!.abort();
+    this.#wake();
+    if (rejection.kind === "chunkTooLarge") return;
+    this.#download.tally.fail(index, rejection);
+    this.#onProxyFailed(this.#proxies[index]!, rejection);
+  }
+
+  #wake(): void {
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const waiter of waiters) waiter();
+  }
+
+  async #until(isSo: () => boolean, signal: AbortSignal): Promise<void> {
+    while (!isSo() && !signal.aborted) await new Promise<void>((resolve) => this.#waiters.push(resolve));
+  }
+
+  /** Reads one answer from its head to its end. */
+  async #read(index: number, signal: AbortSignal): Promise<void> {
+    try {
+      const wish = { gives: "body", range: this.#range, name: this.#name } as const;
+      const { response, head } = await fetchThrough(this.#download, this.#proxies[index]!, wish, signal);
+      await this.#until(() => this.#plan !== undefined, signal);
+      const difference = signal.aborted ? undefined : this.#agreement.differenceOf(head);
+      if (difference) return this.#agreement.fail(index, difference);
+      if (!signal.aborted) await this.#readBody(index, response, this.#plan!.head.totalBytes, signal);
+    } catch (error) {
+      if (!signal.aborted) this.#agreement.fail(index, faultOf(error));
     }
-    const { done, value } = await reader.read();
-    if (done) break;
-    watch.progress();
-    tally.addBytes(index, value.length);
-    const fresh = position + value.length - sink.deliveredBytes;
-    position += value.length;
-    if (fresh > 0 && !signal.aborted) sink.write(value.subarray(value.length - fresh));
   }
-  if (head.totalBytes !== null && position !== head.totalBytes) {
-    throw new DownloadError("bodyShort", `The answer ended early: got ${position} bytes, expected ${head.totalBytes}.`);
+
+  async #readBody(index: number, response: Response, totalBytes: number, signal: AbortSignal): Promise<void> {
+    const { sink, tally } = this.#download;
+    const reader = response.body?.getReader();
+    let pieces: Uint8Array[] = [];
+    let [blockStart, position] = [0, 0];
+    while (reader && position < totalBytes) {
+      if (sink.isFull) {
+        this.#watch.pause();
+        await sink.ready();
+      }
+      const { done, value } = await reader.read();
+      if (signal.aborted) return;
+      if (done)
+        throw new DownloadError("bodyShort", `The answer ended early: got ${position} bytes, expected ${totalBytes}.`);
+      this.#watch.progress();
+      tally.addBytes(index, value.length);
+      for (let left = value; left.length > 0 && position < totalBytes;) {
+        const blockEnd = Math.min(blockStart + LIMITS.httpBlockBytes, totalBytes);
+        const piece = left.subarray(0, blockEnd - position);
+        left = left.subarray(piece.length);
+        position += piece.length;
+        pieces.push(piece);
+        if (position < blockEnd) continue;
+        await this.#offer(blockStart, joined(pieces), signal);
+        if (signal.aborted) return;
+        [pieces, blockStart] = [[], blockEnd];
+      }
+    }
   }
-  return true;
+
+  /** Delivers a block if it is the next one and true. */
+  async #offer(start: number, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+    const index = start / LIMITS.httpBlockBytes;
+    await this.#until(() => this.#deliveredBytes > start || this.#agreement.isKnown(index), signal);
+    if (signal.aborted || this.#deliveredBytes > start) return;
+    if (!this.#agreement.isTrue(index, bytes))
+      throw new DownloadError("bodyDiffers", `The proxy's bytes differ from the agreed ones in block ${index}.`);
+    this.#deliveredBytes += bytes.length;
+    this.#download.sink.write(bytes);
+    this.#wake();
+    if (this.#deliveredBytes === this.#plan!.head.totalBytes) this.#end({ kind: "complete" });
+  }
 }

@@ -1,6 +1,6 @@
 /**
- * Sends one request through a proxy over HTTP (`GET /v1/fetch`), and tells the origin's answer from the proxy's own. It
- * decides nothing else.
+ * Sends one request to a proxy over HTTP (`GET /v1/fetch` or `/v1/digests`), and tells the origin's answer from the
+ * proxy's own. It decides nothing else.
  */
 import {
   CLIENT_HEADER,
@@ -16,7 +16,7 @@ import {
 import type { ProxyInfo } from "../api";
 import { DownloadError } from "../errors";
 import type { ActiveDownload } from "../active-download";
-import { headersFor, headOf } from "./http";
+import { headersFor, headFrom, headOf } from "./http";
 
 export interface ProxyFailure {
   (proxy: ProxyInfo, rejection: Rejection): void;
@@ -29,6 +29,16 @@ export interface ProxiedAnswer {
   serverFetchMs: number;
 }
 
+/** What to ask of a proxy. */
+export interface Wish {
+  /** What of the origin's answer: its body, a part of the body, or the digests of its blocks (protocol.md §9.8). */
+  gives: "body" | "digests" | ByteRange;
+  /** The range of the request to the origin. */
+  range: ByteRange | undefined;
+  /** All wishes with the same name are about one answer of the origin. */
+  name: string;
+}
+
 /** A proxy's error is shorter than this. A longer body does not come from the proxy. */
 const ERROR_BODY_CHARS_MAX = 4096;
 
@@ -36,22 +46,23 @@ const ERROR_BODY_CHARS_MAX = 4096;
 export async function fetchThrough(
   download: ActiveDownload,
   proxy: ProxyInfo,
-  range: ByteRange | undefined,
+  { gives, range, name }: Wish,
   signal: AbortSignal,
 ): Promise<ProxiedAnswer> {
   const { url, cache } = download.request;
-  const wanted = new URLSearchParams({ url, ...(cache === "default" ? {} : { cache }) });
+  const wanted = new URLSearchParams({ url, download: name, ...(cache === "default" ? {} : { cache }) });
+  if (typeof gives === "object") wanted.set("part", `${gives.start}-${gives.end}`);
   if (download.token !== undefined) wanted.set("token", download.token);
-  const response = await download.platform.fetch(`${proxy.url}/v1/fetch?${wanted}`, {
-    headers: { ...headersFor(range), [CLIENT_HEADER]: "1" },
-    credentials: "omit",
-    cache: "no-store",
-    signal,
-  });
+  const response = await download.platform.fetch(
+    `${proxy.url}/v1/${gives === "digests" ? "digests" : "fetch"}?${wanted}`,
+    { headers: { ...headersFor(range), [CLIENT_HEADER]: "1" }, credentials: "omit", cache: "no-store", signal },
+  );
   const serverFetchMs = parseOriginTime(response.headers.get(ORIGIN_TIME_HEADER));
   if (serverFetchMs === undefined) throw await ownAnswer(response);
   const { headers, ...rest } = headOf(response);
-  return { response, head: { ...rest, headers: originHeaders(headers) }, serverFetchMs };
+  const own = originHeaders(headers);
+  const head = gives === "body" ? { ...rest, headers: own } : headFrom(response.status, own);
+  return { response, head, serverFetchMs };
 }
 
 /** Keeps the origin's headers and leaves out the proxy's own. */
@@ -72,9 +83,9 @@ async function ownAnswer(response: Response): Promise<DownloadError> {
   const text = response.status < 400 ? "" : await beginningOf(response);
   await response.body?.cancel();
   try {
-    const { error } = JSON.parse(text) as { error: { kind: unknown; message: unknown } };
+    const { error } = JSON.parse(text) as { error: { kind: unknown; message: unknown; got?: unknown } };
     const { kind, message } = rejectionOf(String(error.kind), String(error.message));
-    return new DownloadError(kind, message);
+    return new DownloadError(kind, message, Number.isSafeInteger(error.got) ? (error.got as number) : undefined);
   } catch {
     return new DownloadError(
       "proxyFailed",

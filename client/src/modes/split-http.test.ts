@@ -22,12 +22,22 @@ describe("split-http", () => {
     expect(slow.bytes).toBeLessThan(500_000);
   });
 
-  test("client: drops a proxy that reports a different length", async () => {
-    const { origin } = await build([{ packetEveryMs: 1 }, { totalBytes: 150_000, packetEveryMs: 5 }], 200_000);
+  test.each([
+    ["another length", { totalBytes: 150_000 }, "planMismatch"],
+    ["other bytes", { lies: true }, "bodyDiffers"],
+  ])("client: drops a proxy whose body has %s", async (_, mood, kind) => {
+    const { origin } = await build([mood, { packetEveryMs: 1 }, { packetEveryMs: 1 }], 200_000);
+    const outcome = await fetchAll("file", { mode, connections: 3 });
+    expectWhole(outcome, origin.body);
+    expect(outcome.record.fallback).toBeNull();
+    expect(outcome.record.proxies.map(({ error }) => error?.kind)).toEqual([kind, undefined, undefined]);
+  });
+
+  test("client: asks the origin if two proxies contradict each other", async () => {
+    const { origin } = await build([{ packetEveryMs: 1 }, { totalBytes: 150_000 }], 200_000);
     const outcome = await fetchAll("file", { mode, connections: 2 });
-    expect(outcome.record.outcome).toBe("complete");
-    expect(outcome.record.proxies.filter(({ error }) => error?.kind === "planMismatch")).toHaveLength(1);
-    expect([origin.body.length, 150_000]).toContain(outcome.body!.length);
+    expectWhole(outcome, origin.body);
+    expect(outcome.record.fallback?.kind).toBe("planMismatch");
   });
 
   test("client: reads the whole body through one proxy if the origin does not support ranges", async () => {

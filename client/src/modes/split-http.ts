@@ -1,38 +1,45 @@
 /**
- * Mode `split-http`: fetches byte ranges over persistent HTTP from all proxies at once. The protocol's SplitHttp
- * decides which proxy gets which range. This file does the requests, the clock, the slow reader and the abort.
+ * Mode `split-http`: fetches parts of each chunk over persistent HTTP from all proxies. The protocol's SplitHttp
+ * decides which proxy gets which part, and HttpAgreement which bytes are believed. This file does the requests, the
+ * clock, the slow reader and the abort.
  */
-import type { ByteRange, ResponseHead, Rejection } from "@tributary/contract";
+import type { ByteRange, Rejection } from "@tributary/contract";
 import { SplitHttp, type SplitHttpCommand, type SplitHttpEvent } from "@tributary/protocol";
 import type { ProxyInfo } from "../api";
-import { DownloadError, faultOf } from "../errors";
+import { faultOf } from "../errors";
 import type { ModeResult, ActiveDownload } from "../active-download";
 import { StallWatch } from "../stall";
-import { linkedAbort, statusFault, wholeHead } from "./http";
+import { linkedAbort } from "./http";
+import { HttpAgreement } from "./http-agreement";
+import { inChunks, type HttpPlan } from "./http-chunks";
 import { fetchThrough, type ProxyFailure } from "./proxy-http";
 
-export async function splitHttp(
+export function splitHttp(
   download: ActiveDownload,
   proxies: readonly ProxyInfo[],
   onProxyFailed: ProxyFailure,
 ): Promise<ModeResult> {
-  const transfer = new SplitTransfer(download, proxies, onProxyFailed);
-  return transfer.execute();
+  return inChunks(download, (range, onPlan) =>
+    new SplitTransfer(download, proxies, onProxyFailed, range, onPlan).execute(),
+  );
 }
 
 /** An answer that is being received. */
 interface Answer {
   readonly controller: AbortController;
   readonly ended: Promise<void>;
-  head: ResponseHead | undefined;
-  serverFetchMs: number;
 }
 
 class SplitTransfer {
   readonly #split: SplitHttp;
+  readonly #agreement: HttpAgreement;
   readonly #answers = new Map<number, Answer>();
   readonly #watch: StallWatch;
   readonly #abort: ReturnType<typeof linkedAbort>;
+  readonly #name: string;
+  /** Resolves when the plan is known. Answers wait for that. */
+  readonly #planned: Promise<void>;
+  #resolvePlanned!: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #result: ModeResult | undefined;
   #resolve!: () => void;
@@ -41,18 +48,37 @@ class SplitTransfer {
   readonly #download: ActiveDownload;
   readonly #proxies: readonly ProxyInfo[];
   readonly #onProxyFailed: ProxyFailure;
+  readonly #range: ByteRange | undefined;
+  readonly #onPlan: (plan: HttpPlan) => Rejection | undefined;
 
-  constructor(download: ActiveDownload, proxies: readonly ProxyInfo[], onProxyFailed: ProxyFailure) {
+  constructor(
+    download: ActiveDownload,
+    proxies: readonly ProxyInfo[],
+    onProxyFailed: ProxyFailure,
+    range: ByteRange | undefined,
+    onPlan: (plan: HttpPlan) => Rejection | undefined,
+  ) {
     this.#download = download;
     this.#proxies = proxies;
     this.#onProxyFailed = onProxyFailed;
+    this.#range = range;
+    this.#onPlan = onPlan;
+    this.#name = download.platform.randomUUID();
+    this.#planned = new Promise((resolve) => (this.#resolvePlanned = resolve));
 
     const { firstByteMs, stallMs, chunkBytesMax } = download.settings;
+    this.#agreement = new HttpAgreement(download, proxies, range, this.#name, {
+      onPlan: (plan) => this.#handlePlan(plan),
+      onKnown: () => this.#handle(() => this.#split.handleKnown(this.#nowMs())),
+      onProxyFailed: (proxyIndex, rejection) =>
+        this.#handle(() => this.#split.handleProxyFailed(proxyIndex, rejection, this.#nowMs())),
+      onUndecided: (rejection) => this.#end({ kind: "failed", rejection }),
+    });
     this.#split = new SplitHttp({
       proxyCount: proxies.length,
-      range: download.request.range,
       nowMs: this.#nowMs(),
       aheadBytesMax: chunkBytesMax,
+      check: this.#agreement,
     });
     this.#abort = linkedAbort(download.signal);
     this.#watch = new StallWatch(firstByteMs, stallMs, (ms) => {
@@ -83,9 +109,25 @@ class SplitTransfer {
     clearTimeout(this.#timer);
     this.#watch.pause();
     this.#abort.unlink();
+    this.#agreement.stop();
     this.#split.stop();
     for (const { controller } of this.#answers.values()) controller.abort();
+    this.#resolvePlanned();
     this.#resolve();
+  }
+
+  #handle(change: () => void): void {
+    if (this.#result) return;
+    change();
+    this.#pump();
+  }
+
+  #handlePlan(plan: HttpPlan): void {
+    const rejection = this.#onPlan(plan);
+    if (rejection) return this.#end({ kind: "failed", rejection });
+    this.#progress();
+    this.#handle(() => this.#split.handleTotal(plan.head.totalBytes, this.#nowMs()));
+    this.#resolvePlanned();
   }
 
   /** Handles all events and commands, and sets the timer for the next time. */
@@ -109,8 +151,6 @@ class SplitTransfer {
 
   #take(event: SplitHttpEvent): void {
     switch (event.kind) {
-      case "head":
-        return this.#setHead(event.askId, event.whole);
       case "bytes":
         return this.#download.sink.write(event.bytes);
       case "proxyFailed":
@@ -127,21 +167,16 @@ class SplitTransfer {
       this.#answers.get(command.askId)?.controller.abort();
       return;
     }
-    const { askId, proxyIndex, range } = command;
+    const { askId, proxyIndex, part } = command;
     const controller = new AbortController();
-    const ended = this.#read(askId, proxyIndex, range, controller.signal).finally(() => this.#answers.delete(askId));
-    this.#answers.set(askId, { controller, ended, head: undefined, serverFetchMs: 0 });
+    const ended = this.#read(askId, proxyIndex, part, controller.signal).finally(() => this.#answers.delete(askId));
+    this.#answers.set(askId, { controller, ended });
   }
 
-  #setHead(askId: number, whole: ByteRange | undefined): void {
-    const { head, serverFetchMs } = this.#answers.get(askId)!;
-    const fault = statusFault(this.#download.request.allowFallback, head!);
-    if (fault) return this.#end({ kind: "failed", rejection: fault });
-    const asked = this.#download.request.range ? 206 : 200;
-    this.#download.setHead(whole ? wholeHead(head!, whole, asked) : head!, serverFetchMs);
-  }
-
+  /** A proxy that found the chunk too long has not failed: the request is cut into ranges. */
   #noteFailed(proxyIndex: number, rejection: Rejection): void {
+    this.#agreement.fail(proxyIndex, rejection);
+    if (rejection.kind === "chunkTooLarge") return;
     this.#download.tally.fail(proxyIndex, rejection);
     this.#onProxyFailed(this.#proxies[proxyIndex]!, rejection);
   }
@@ -166,25 +201,19 @@ class SplitTransfer {
   }
 
   /** Reads one answer from its head to its end. */
-  async #read(askId: number, proxyIndex: number, range: ByteRange | undefined, signal: AbortSignal): Promise<void> {
+  async #read(askId: number, proxyIndex: number, part: ByteRange, signal: AbortSignal): Promise<void> {
     try {
-      const { response, head, serverFetchMs } = await fetchThrough(
-        this.#download,
-        this.#proxies[proxyIndex]!,
-        range,
-        signal,
-      );
-      Object.assign(this.#answers.get(askId)!, { head, serverFetchMs });
+      const wish = { gives: part, range: this.#range, name: this.#name };
+      const { response, head } = await fetchThrough(this.#download, this.#proxies[proxyIndex]!, wish, signal);
       this.#progress();
-      const fault = head.status === 416 ? undefined : statusFault(this.#download.request.allowFallback, head);
-      if (fault) throw DownloadError.of(fault);
-      this.#split.handleHead(askId, head, this.#nowMs());
-      this.#pump();
+      await this.#planned;
+      if (signal.aborted) return;
+      const difference = this.#agreement.differenceOf(head);
+      if (difference) return this.#handle(() => this.#split.handleProxyFailed(proxyIndex, difference, this.#nowMs()));
+      this.#handle(() => this.#split.handleHead(askId, this.#nowMs()));
       await this.#readBody(askId, proxyIndex, response, signal);
     } catch (error) {
-      if (signal.aborted) return;
-      this.#split.handleFailure(askId, faultOf(error), this.#nowMs());
-      this.#pump();
+      if (!signal.aborted) this.#handle(() => this.#split.handleFailure(askId, faultOf(error), this.#nowMs()));
     }
   }
 
@@ -196,11 +225,8 @@ class SplitTransfer {
       if (done) break;
       this.#progress();
       this.#download.tally.addBytes(proxyIndex, value.length);
-      this.#split.handleBytes(askId, value, this.#nowMs());
-      this.#pump();
+      this.#handle(() => this.#split.handleBytes(askId, value, this.#nowMs()));
     }
-    if (signal.aborted) return;
-    this.#split.handleEnd(askId, this.#nowMs());
-    this.#pump();
+    if (!signal.aborted) this.#handle(() => this.#split.handleEnd(askId, this.#nowMs()));
   }
 }

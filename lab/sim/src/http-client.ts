@@ -5,7 +5,7 @@
  * handshake and a new window. HTTP's own heads cost nothing here. A segment carries as much as a data frame, with a
  * header as long.
  */
-import { formatContentRange, type ByteRange, type ResponseHead } from "@tributary/contract";
+import type { ByteRange } from "@tributary/contract";
 import { SPLIT_CONNECTIONS_MAX } from "@tributary/protocol";
 import { contentOf } from "./content";
 import { ParallelUser, SEGMENT_BYTES, SplitUser, type HttpUser } from "./http-users";
@@ -30,7 +30,6 @@ const UP_MASK = 3 << 28;
 interface HttpRequest {
   readonly start: number;
   readonly end: number;
-  readonly head: ResponseHead;
   readonly connection: number;
   first: number;
   readonly count: number;
@@ -99,7 +98,7 @@ class HttpSimulation implements NetworkUser {
     this.#network = new Network({ ...world, links }, this, onLinkEvent);
     this.#original = contentOf(world.chunkBytes);
     this.#user = mode.startsWith("split")
-      ? new SplitUser(world.links.length)
+      ? new SplitUser(world.links.length, world.chunkBytes)
       : new ParallelUser(world.links.length, world.chunkBytes);
     this.#byProxy = world.links.map(() => []);
     this.#turns = world.links.map(() => 0);
@@ -186,7 +185,7 @@ class HttpSimulation implements NetworkUser {
       const askId = connection.current;
       const request = this.#requests.get(askId)!;
       const at = connection.received++ - request.first;
-      if (!request.heard) this.#user.handleHead(askId, request.head, nowMs);
+      if (!request.heard) this.#user.handleHead(askId, nowMs);
       request.heard = true;
       const start = request.start + at * SEGMENT_BYTES;
       const isLast = connection.received === request.first + request.count;
@@ -301,7 +300,7 @@ class HttpSimulation implements NetworkUser {
   #drain(): void {
     for (let bytes = this.#user.pollBytes(); bytes; bytes = this.#user.pollBytes()) this.#deliver(bytes);
     for (let command = this.#user.pollCommand(); command; command = this.#user.pollCommand()) {
-      if (command.kind === "ask") this.#ask(command.askId, command.proxyIndex, command.range);
+      if (command.kind === "ask") this.#ask(command.askId, command.proxyIndex, command.part);
       else this.#close(command.askId);
     }
     if (this.#user.isComplete) this.#completionMs = Math.min(this.#completionMs, this.#network.events.nowMs);
@@ -314,24 +313,19 @@ class HttpSimulation implements NetworkUser {
     this.#delivered.push({ untilByte: this.#deliveredBytes, atMs: this.#network.events.nowMs });
   }
 
-  #ask(askId: number, proxy: number, range: ByteRange | undefined): void {
+  #ask(askId: number, proxy: number, part: ByteRange): void {
     const { nowMs } = this.#network.events;
     const { rttMs } = this.#world.links[proxy]!;
     const index =
       this.#byProxy[proxy]!.find((one) => this.#connections[one]!.current < 0) ?? this.#connect(proxy, true);
     const connection = this.#connections[index]!;
-    const [start, asked] = range ? [range.start, range.end + 1] : [0, Infinity];
-    const total = this.#world.chunkBytes;
-    const end = Math.max(start, Math.min(asked, total));
+    const { start } = part;
+    const end = Math.max(start, Math.min(part.end + 1, this.#world.chunkBytes));
     const count = Math.max(1, Math.ceil((end - start) / SEGMENT_BYTES));
-    const contentRange = formatContentRange({ start, end: end - 1 }, total);
-    const headers = start < total ? { etag: '"1"', "content-range": contentRange } : undefined;
-    const head = { status: headers ? 206 : 416, totalBytes: end - start, headers: headers ?? {} };
     const repeatAfterMs = Math.max(REPEAT_MS_MIN, rttMs * 2);
     this.#requests.set(askId, {
       start,
       end,
-      head,
       connection: index,
       first: connection.asked,
       count,

@@ -1,5 +1,4 @@
 /** The clients of the HTTP modes. They decide which proxy gets which request, and when a request is cancelled. */
-import type { ResponseHead } from "@tributary/contract";
 import { SplitHttp, type SplitHttpCommand } from "@tributary/protocol";
 
 export const SEGMENT_BYTES = 1100;
@@ -7,7 +6,7 @@ export const SEGMENT_BYTES = 1100;
 /** It asks and cancels by commands. Each connection hands it the bytes of its answers in order. */
 export interface HttpUser {
   readonly isComplete: boolean;
-  handleHead(askId: number, head: ResponseHead, nowMs: number): void;
+  handleHead(askId: number, nowMs: number): void;
   handleBytes(askId: number, bytes: Uint8Array, nowMs: number): void;
   handleEnd(askId: number, nowMs: number): void;
   handleTick(nowMs: number): void;
@@ -16,17 +15,20 @@ export interface HttpUser {
   pollBytes(): Uint8Array | undefined;
 }
 
-/** The product's own scheduler of byte ranges. */
+/** The product's own scheduler of byte ranges. Proxies are believed, so no digests are on the wire. */
 export class SplitUser implements HttpUser {
   isComplete = false;
   readonly #split: SplitHttp;
+  readonly #chunkBytes: number;
 
-  constructor(proxyCount: number) {
+  constructor(proxyCount: number, chunkBytes: number) {
+    this.#chunkBytes = chunkBytes;
     this.#split = new SplitHttp({ proxyCount, nowMs: 0, alignBytes: SEGMENT_BYTES });
   }
 
-  handleHead(askId: number, head: ResponseHead, nowMs: number): void {
-    this.#split.handleHead(askId, head, nowMs);
+  handleHead(askId: number, nowMs: number): void {
+    this.#split.handleTotal(this.#chunkBytes, nowMs);
+    this.#split.handleHead(askId, nowMs);
   }
   handleBytes(askId: number, bytes: Uint8Array, nowMs: number): void {
     this.#split.handleBytes(askId, bytes, nowMs);
@@ -71,7 +73,7 @@ export class ParallelUser implements HttpUser {
       kind: "ask",
       askId: proxyIndex,
       proxyIndex,
-      range: undefined,
+      part: { start: 0, end: chunkBytes - 1 },
     }));
   }
 

@@ -33,7 +33,11 @@ export function verdictOf(statements: readonly Statement[], mayWait: boolean): V
  * Plans with different statements cannot be of one body. Validators are not part of it, because servers behind one name
  * may give the same bytes different ones. Nor is the length of the whole resource, because it may grow.
  */
-export function statementOf({ status, totalBytes, headers }: PlanHead): string {
+export function statementOf({
+  status,
+  totalBytes,
+  headers,
+}: Pick<PlanHead, "status" | "totalBytes" | "headers"> & Partial<PlanHead>): string {
   const range = status === 206 ? (headers["content-range"]?.split("/")[0] ?? "").trim() : "";
   return `status ${status}, ${totalBytes} bytes${range && `, ${range}`}`;
 }

@@ -7,8 +7,8 @@ import type { Stretch } from "./byte-store";
 import type { Ask, Pieces } from "./pieces";
 import { LANES, sumOf, TICK_MS, type Look, type ProxyViews } from "./proxy-views";
 
-/** A browser has six HTTP/1.1 connections to a host. */
-export const CONNECTIONS_MAX = 6;
+/** A browser has six HTTP/1.1 connections to a host. One of them brings digests. */
+export const CONNECTIONS_MAX = 5;
 /** A smaller piece costs more in requests than it gains. */
 const PIECE_BYTES_MIN = 8192;
 /** A larger piece would leave too much to take over when its proxy fails. */

@@ -3,15 +3,14 @@
  * which no proxy was asked for yet. It decides nothing and knows no time. Offsets count from the start of the resource;
  * ends are exclusive.
  */
-import { ByteStore, type Stretch } from "./byte-store";
+import { ByteStore, type Part, type Stretch } from "./byte-store";
 
 /** One HTTP request for bytes of the body at one proxy. */
 export interface Ask {
   readonly id: number;
   readonly proxyIndex: number;
   readonly start: number;
-  /** Infinity for an answer that is delivered unchanged. */
-  readonly end: number;
+  end: number;
   /** The answer is wanted up to here. Other proxies took over the rest. */
   wantedEnd: number;
   /** The next byte that the answer brings. */
@@ -24,9 +23,6 @@ export interface Ask {
 }
 
 export interface PiecesOptions {
-  start: number;
-  /** Infinity while the length of the resource is not known. */
-  end: number;
   /** Pieces begin and end at multiples of this. */
   alignBytes: number;
   /** No piece begins further than this beyond the first missing byte. */
@@ -35,25 +31,21 @@ export interface PiecesOptions {
 
 export class Pieces {
   readonly asks = new Map<number, Ask>();
-  readonly store: ByteStore;
-  readonly start: number;
-  end: number;
+  readonly store = new ByteStore();
+  /** Infinity while the length of the body is not known. */
+  end = Infinity;
   readonly alignBytes: number;
   /** Nothing beyond it may be asked for yet. */
   openedEnd = Infinity;
   /** Some bytes were asked for twice, or another proxy took them over. */
   hasOverlaps = false;
   /** Bytes that were never asked for or that a failed proxy gave back, in order. */
-  #unasked: Stretch[];
+  #unasked: Stretch[] = [{ start: 0, end: Infinity }];
   readonly #aheadBytesMax: number;
 
-  constructor({ start, end, alignBytes, aheadBytesMax }: PiecesOptions) {
-    this.start = start;
-    this.end = end;
+  constructor({ alignBytes, aheadBytesMax }: PiecesOptions) {
     this.alignBytes = alignBytes;
     this.#aheadBytesMax = aheadBytesMax;
-    this.#unasked = [{ start, end }];
-    this.store = new ByteStore(start);
   }
 
   get isWhole(): boolean {
@@ -72,7 +64,13 @@ export class Pieces {
   settle(end: number): void {
     this.end = end;
     this.openedEnd = Infinity;
-    this.#unasked = this.#uncovered({ start: this.start, end });
+    this.askAnew();
+  }
+
+  /** Forgets false bytes, so that they are asked for again. */
+  forget(isFalse: (part: Part) => boolean): void {
+    this.store.forget(isFalse);
+    this.askAnew();
   }
 
   asksOf(proxyIndex: number): Ask[] {
@@ -106,10 +104,20 @@ export class Pieces {
     return { start, end };
   }
 
-  /** The ask is over. Its missing bytes become unasked, unless another proxy was asked for them. */
+  /**
+   * The ask is over. Its missing bytes become unasked, unless another proxy was asked for them. If that one is silent,
+   * they may be asked for again.
+   */
   giveBack(ask: Ask): void {
+    for (const other of this.asks.values())
+      if (other.start < ask.end) other.repeatedEnd = Math.min(other.repeatedEnd, Math.max(other.start, ask.position));
     const left = this.#uncovered({ start: ask.position, end: Math.min(ask.wantedEnd, this.end) });
     this.#unasked = [...this.#unasked, ...left].sort((a, b) => a.start - b.start);
+  }
+
+  /** Everything that is missing and that no proxy was asked for is unasked. */
+  askAnew(): void {
+    this.#unasked = this.#uncovered({ start: 0, end: this.end });
   }
 
   aligned(bytes: number): number {

@@ -1,14 +1,12 @@
-import { formatContentRange, type ResponseHead, type Rejection } from "@tributary/contract";
+import { createHash } from "node:crypto";
+import type { Rejection } from "@tributary/contract";
 import { ByteStore } from "./byte-store";
 import { xorshift128 } from "../rng";
-import { SPLIT_CONNECTIONS_MAX, SplitHttp, type SplitHttpOptions } from "../index";
+import { LIMITS, SPLIT_CONNECTIONS_MAX, SplitHttp, type ByteCheck, type SplitHttpOptions } from "../index";
 
 interface Mood {
   bytesPerMs?: number;
   answerMs?: number;
-  etag?: string;
-  /** The length of the resource that this proxy reports. */
-  total?: number;
   /** Refuses every request. */
   refuses?: boolean;
   /** Breaks every answer off after this many bytes. */
@@ -17,13 +15,12 @@ interface Mood {
   endsAfter?: number;
   /** Stays silent from this time on. */
   silentFromMs?: number;
-  /** Answers another range than the one asked for. */
-  shifts?: boolean;
+  /** Changes every n-th byte of the body. */
+  lies?: number;
 }
 
 interface Open {
   proxy: number;
-  head: ResponseHead;
   body: Uint8Array;
   sent: number;
   readyMs: number;
@@ -33,22 +30,19 @@ interface Open {
 /** A world of one millisecond steps: proxies that answer at their rates, and a client that obeys the scheduler. */
 class World {
   readonly split: SplitHttp;
-  readonly asks: { proxy: number; range: { start: number; end: number } | undefined }[] = [];
+  readonly asks: { proxy: number; part: { start: number; end: number } }[] = [];
   readonly failed: { proxyIndex: number; rejection: Rejection }[] = [];
   readonly open = new Map<number, Open>();
   readonly received: number[];
-  head: { whole: { start: number; end: number } | undefined; head: ResponseHead } | undefined;
   end: { kind: "complete" } | { kind: "failed"; rejection: Rejection } | undefined;
   nowMs = 0;
   openMax = 0;
   readonly #pieces: Uint8Array[] = [];
-  readonly #heads = new Map<number, ResponseHead>();
 
   constructor(
     readonly body: Uint8Array,
     readonly moods: Mood[],
     options: Partial<SplitHttpOptions> = {},
-    readonly knowsRanges = true,
   ) {
     this.received = moods.map(() => 0);
     this.split = new SplitHttp({ proxyCount: moods.length, nowMs: 0, ...options });
@@ -56,6 +50,10 @@ class World {
 
   get delivered(): Uint8Array {
     return Buffer.concat(this.#pieces);
+  }
+
+  get faults(): [proxyIndex: number, kind: string][] {
+    return this.failed.map(({ proxyIndex, rejection }) => [proxyIndex, rejection.kind]);
   }
 
   run(untilMs = 60_000): this {
@@ -75,40 +73,21 @@ class World {
     for (let event = this.split.pollEvent(); event; event = this.split.pollEvent()) {
       expect(this.end).toBeUndefined();
       if (event.kind === "bytes") this.#pieces.push(event.bytes);
-      else if (event.kind === "head") this.head = { whole: event.whole, head: this.#heads.get(event.askId)! };
       else if (event.kind === "proxyFailed") this.failed.push(event);
       else this.end = event;
     }
     for (let command = this.split.pollCommand(); command; command = this.split.pollCommand()) {
       if (command.kind === "cancel") this.open.delete(command.askId);
-      else this.#ask(command.askId, command.proxyIndex, command.range);
+      else this.#ask(command.askId, command.proxyIndex, command.part);
     }
   }
 
-  #ask(askId: number, proxy: number, range: { start: number; end: number } | undefined): void {
-    this.asks.push({ proxy, range });
-    const { answerMs = 10, etag = '"one"', total = this.body.length, shifts } = this.moods[proxy]!;
-    const open = { proxy, sent: 0, readyMs: this.nowMs + answerMs, begun: false };
-    const validator: Record<string, string> = etag === "" ? {} : { etag };
-    if (!range || !this.knowsRanges)
-      this.open.set(askId, {
-        ...open,
-        body: this.body,
-        head: { status: 200, totalBytes: this.body.length, headers: validator },
-      });
-    else if (range.start >= total)
-      this.open.set(askId, { ...open, body: new Uint8Array(0), head: { status: 416, totalBytes: 0, headers: {} } });
-    else {
-      const start = range.start + (shifts ? 1 : 0);
-      const end = Math.min(range.end, total - 1);
-      const body = this.body.subarray(start, end + 1);
-      const contentRange = formatContentRange({ start, end }, total);
-      this.open.set(askId, {
-        ...open,
-        body,
-        head: { status: 206, totalBytes: end - start + 1, headers: { ...validator, "content-range": contentRange } },
-      });
-    }
+  #ask(askId: number, proxy: number, part: { start: number; end: number }): void {
+    this.asks.push({ proxy, part });
+    const { answerMs = 10, lies } = this.moods[proxy]!;
+    let body = this.body.subarray(part.start, part.end + 1);
+    if (lies) body = body.map((byte, index) => ((part.start + index) % lies === 0 ? byte ^ 1 : byte));
+    this.open.set(askId, { proxy, body, sent: 0, readyMs: this.nowMs + answerMs, begun: false });
     this.openMax = Math.max(this.openMax, [...this.open.values()].filter((one) => one.proxy === proxy).length);
   }
 
@@ -131,8 +110,8 @@ class World {
       }
       if (!one.begun) {
         one.begun = true;
-        this.#heads.set(askId, one.head);
-        this.split.handleHead(askId, one.head, this.nowMs);
+        this.split.handleTotal(this.body.length, this.nowMs);
+        this.split.handleHead(askId, this.nowMs);
         this.#drain();
         if (!this.open.has(askId)) continue;
       }
@@ -166,6 +145,13 @@ function bytesOf(count: number, seed = 1): Uint8Array {
 
 const BODY = bytesOf(1_000_000);
 
+/** Knows the digests of `body`, up to the block `known()`. */
+function checkOf(body: Uint8Array, known: () => number = () => Infinity): ByteCheck {
+  const digest = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
+  const blockAt = (index: number) => body.subarray(index * LIMITS.httpBlockBytes, (index + 1) * LIMITS.httpBlockBytes);
+  return { isKnown: (index) => index < known(), isTrue: (index, bytes) => digest(bytes) === digest(blockAt(index)) };
+}
+
 function expectWhole(world: World, expected: Uint8Array = world.body): void {
   expect(world.end).toEqual({ kind: "complete" });
   expect(Buffer.compare(world.delivered, expected)).toBe(0);
@@ -174,12 +160,11 @@ function expectWhole(world: World, expected: Uint8Array = world.body): void {
 }
 
 describe("split-http", () => {
-  test.each([1, 100, 8192, 8193, 300_000, 1_000_000])(
+  test.each([0, 1, 100, 8192, 8193, 300_000, 1_000_000])(
     "SplitHttp: %i bytes from four proxies arrive once and in order",
     (count) => {
       const world = new World(BODY.subarray(0, count), [{}, {}, {}, {}]).run();
       expectWhole(world);
-      expect(world.head).toMatchObject({ whole: { start: 0, end: count - 1 }, head: { status: 206 } });
       expect(world.openMax).toBeLessThanOrEqual(SPLIT_CONNECTIONS_MAX);
     },
   );
@@ -190,51 +175,6 @@ describe("split-http", () => {
     expect(world.received[0]! / world.received[1]!).toBeGreaterThan(2.2);
     expect(world.received[0]! + world.received[1]!).toBeLessThan(1.02 * BODY.length);
     expect(world.nowMs).toBeLessThan(1.12 * (10 + BODY.length / 4000));
-  });
-
-  test("SplitHttp: only the range is delivered, and it ends where the resource ends", () => {
-    const inner = new World(BODY, [{}, {}], { range: { start: 1000, end: 500_999 } }).run();
-    expectWhole(inner, BODY.subarray(1000, 501_000));
-    const beyond = new World(BODY.subarray(0, 20_000), [{}, {}], { range: { start: 1000, end: 500_999 } }).run();
-    expectWhole(beyond, BODY.subarray(1000, 20_000));
-    expect(beyond.head!.whole).toEqual({ start: 1000, end: 19_999 });
-  });
-
-  test("SplitHttp: an empty body has no range, so it is asked for whole", () => {
-    const world = new World(new Uint8Array(0), [{}, {}]).run();
-    expectWhole(world);
-    expect(world.head).toMatchObject({ whole: undefined, head: { status: 200, totalBytes: 0 } });
-  });
-
-  test("SplitHttp: a range that begins beyond the end is the origin's answer", () => {
-    const world = new World(BODY.subarray(0, 10), [{}, {}], { range: { start: 10, end: 19 } }).run();
-    expect(world.end).toEqual({ kind: "complete" });
-    expect(world.head).toMatchObject({ whole: undefined, head: { status: 416 } });
-  });
-
-  test("SplitHttp: an origin without ranges gives one whole answer, read from one proxy only", () => {
-    const world = new World(BODY, [{}, {}, {}], {}, false).run();
-    expectWhole(world);
-    expect(world.received.filter((bytes) => bytes > 0)).toEqual([BODY.length]);
-  });
-
-  test("SplitHttp: when a whole answer breaks off, the next proxy repeats it and no byte is delivered twice", () => {
-    const world = new World(BODY, [{ breaksAfter: 200_000 }, {}], {}, false).run();
-    expectWhole(world);
-    expect(world.failed.map(({ proxyIndex, rejection }) => [proxyIndex, rejection.kind])).toEqual([[0, "proxyLost"]]);
-  });
-
-  test.each([
-    ["another version", { etag: '"two"' }],
-    ["another length", { total: 900_000 }],
-    ["another range than asked for", { shifts: true }],
-  ])("SplitHttp: a proxy with %s is dropped", (_, mood) => {
-    const world = new World(BODY, [{ etag: '"one"' }, { answerMs: 15, ...mood }, { etag: '"one"' }]).run();
-    expectWhole(world);
-    expect(world.failed.map(({ proxyIndex, rejection }) => [proxyIndex, rejection.kind])).toEqual([
-      [1, "planMismatch"],
-    ]);
-    expect(world.received[1]).toBe(0);
   });
 
   test("SplitHttp: a dead proxy is asked for nothing after its first answers", () => {
@@ -293,7 +233,7 @@ describe("split-http", () => {
   test("SplitHttp: no piece begins further ahead of the first missing byte than allowed", () => {
     const world = new World(BODY, [{ silentFromMs: 30 }, {}], { aheadBytesMax: 200_000 });
     world.run(45);
-    for (const { range } of world.asks) expect(range!.start).toBeLessThan(400_000);
+    for (const { part } of world.asks) expect(part.start).toBeLessThan(400_000);
     expectWhole(world.run());
   });
 
@@ -320,40 +260,106 @@ describe("split-http", () => {
           { breaksAfter: below(30_000) },
           { endsAfter: below(30_000) },
           { silentFromMs: below(300) },
-          { shifts: true },
         ];
         return { ...links, ...faults[below(faults.length)]! };
       });
       moods.push({ bytesPerMs: 500, answerMs: 10 });
-      const start = below(1000);
-      const range = below(2) ? { range: { start, end: start + below(150_000) } } : {};
-      const world = new World(BODY.subarray(0, 1 + below(200_000)), moods, range, below(4) > 0);
-      world.run();
-      const isFirstWrong =
-        world.failed.some(({ rejection }) => rejection.kind === "planMismatch") && world.end?.kind === "failed";
-      if (isFirstWrong || start >= world.body.length) return;
-      expect(world.end).toEqual({ kind: "complete" });
-      const expected = world.head!.whole
-        ? world.body.subarray(world.head!.whole.start, world.head!.whole.end + 1)
-        : world.body;
-      expect(Buffer.compare(world.delivered, expected)).toBe(0);
+      const body = BODY.subarray(0, 1 + below(200_000));
+      const world = new World(body, moods, below(2) ? { check: checkOf(body) } : {}).run();
+      expectWhole(world);
     },
   );
 });
 
-test("ByteStore: bytes that come in any order and repeatedly are delivered in order and once (seed 3)", () => {
+describe("split-http with digests", () => {
+  const check = checkOf(BODY);
+
+  test("SplitHttp: nothing is handed on before its digest is known", () => {
+    let known = 0;
+    const world = new World(BODY, [{}, {}], { check: checkOf(BODY, () => known) });
+    world.run(2000);
+    expect(world.delivered).toHaveLength(0);
+    known = 2;
+    world.split.handleKnown(world.nowMs);
+    world.run(2100);
+    expect(world.delivered).toHaveLength(2 * LIMITS.httpBlockBytes);
+    known = Infinity;
+    world.split.handleKnown(world.nowMs);
+    expectWhole(world.run());
+  });
+
+  test.each([1, 50_000, 700_001])("SplitHttp: a liar is found and costs its share only (each byte of %i)", (lies) => {
+    for (const liar of [0, 1, 2]) {
+      const world = new World(
+        BODY,
+        [{}, {}, {}].map((mood, index) => (index === liar ? { lies } : mood)),
+        { check },
+      );
+      expectWhole(world.run());
+      for (const [proxyIndex, kind] of world.faults) expect([proxyIndex, kind]).toEqual([liar, "bodyDiffers"]);
+      if (lies === 1) expect(world.faults).toHaveLength(1);
+    }
+  });
+
+  test("SplitHttp: three liars of four are found, and the honest one brings the body", () => {
+    const world = new World(BODY, [{ lies: 1 }, { lies: 3 }, {}, { lies: 100, bytesPerMs: 5000 }], { check }).run();
+    expectWhole(world);
+    expect(world.failed.map(({ proxyIndex }) => proxyIndex).sort()).toEqual([0, 1, 3]);
+  });
+
+  test("SplitHttp: it fails when all proxies lie, and hands on nothing false", () => {
+    const world = new World(BODY, [{ lies: 1 }, { lies: 2 }], { check }).run();
+    expect(world.end).toMatchObject({ kind: "failed", rejection: { kind: "bodyDiffers" } });
+    expect(world.delivered).toHaveLength(0);
+  });
+
+  test("SplitHttp: what a failed proxy brought counts if it is true", () => {
+    const world = new World(BODY, [{}, {}], { check });
+    world.run(60);
+    world.split.handleProxyFailed(0, { kind: "proxyLost", message: "" }, world.nowMs);
+    expectWhole(world.run());
+    expect(world.received[0]! + world.received[1]!).toBeLessThan(1.2 * BODY.length);
+  });
+
+  test.each(Array.from({ length: 60 }, (_, i) => i + 1))(
+    "SplitHttp: with one honest proxy among liars and broken ones every byte arrives (seed %i)",
+    (seed) => {
+      const rng = xorshift128(seed);
+      const below = (limit: number): number => rng() % limit;
+      const moods = Array.from({ length: 1 + below(5) }, (): Mood => {
+        const faults: Mood[] = [
+          { lies: 1 + below(40_000) },
+          { lies: 1 },
+          { breaksAfter: below(30_000) },
+          { refuses: true },
+        ];
+        return { bytesPerMs: 20 + below(2000), answerMs: 1 + below(80), ...faults[below(faults.length)]! };
+      });
+      moods.splice(below(moods.length + 1), 0, { bytesPerMs: 500, answerMs: 10 });
+      const body = BODY.subarray(0, 1 + below(200_000));
+      const world = new World(body, moods, { check: checkOf(body) }).run();
+      expectWhole(world);
+      for (const { proxyIndex } of world.failed)
+        expect(moods[proxyIndex]).not.toEqual({ bytesPerMs: 500, answerMs: 10 });
+    },
+  );
+});
+
+test("ByteStore: bytes that come in any order, repeatedly and falsely are delivered once and in order (seed 3)", () => {
   const rng = xorshift128(3);
   const body = bytesOf(5000);
-  const store = new ByteStore(100);
+  const store = new ByteStore();
   const taken: Uint8Array[] = [];
-  const given = new Uint8Array(5000);
-  while (store.prefix < 5000) {
-    const start = 100 + (rng() % 4900);
+  for (let i = 0; store.prefix < 5000; i++) {
+    const start = rng() % 5000;
     const bytes = body.subarray(start, start + 1 + (rng() % 400));
-    store.insert(start, bytes);
-    given.fill(1, start, start + bytes.length);
-    expect(store.missing(100, 5000)).toBe(given.subarray(100).filter((one) => one === 0).length);
-    taken.push(...store.take());
+    const isFalse = i % 3 === 0;
+    store.insert(start, isFalse ? bytes.map((byte) => byte ^ 1) : bytes, isFalse ? 1 : 0);
+    if (isFalse) store.forget(({ source }) => source === 1);
+    expect(store.missing(0, 5000)).toBeLessThanOrEqual(5000 - store.prefix);
+    const end = Math.min(store.prefix, rng() % 5000);
+    taken.push(...store.take(end).map((part) => part.bytes));
   }
-  expect(Buffer.compare(Buffer.concat(taken), body.subarray(100))).toBe(0);
+  taken.push(...store.take(5000).map((part) => part.bytes));
+  expect(Buffer.compare(Buffer.concat(taken), body)).toBe(0);
 });

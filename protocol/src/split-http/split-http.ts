@@ -1,19 +1,15 @@
 /**
- * SplitHttp: mode `split-http` gets one body by byte ranges over persistent HTTP from several proxies. It says which
- * range to ask of which proxy and when, which answers to cancel, and which bytes come next in order. The caller speaks
- * HTTP. The same code runs in the client and in the simulator.
- * Pure: time arrives as `nowMs`, answers as heads and bytes. In: handle*. Out: pollCommand, pollTimeout, pollEvent.
+ * SplitHttp: mode `split-http` gets one body in parts over persistent HTTP from several proxies. It says which part to
+ * ask of which proxy and when, which answers to cancel, and which bytes come next in order. With `check` it hands on
+ * only blocks whose digest is right, and finds out who sent a false one. The caller speaks HTTP, and it compares heads.
+ * The same code runs in the client and in the simulator.
+ * Pure: time arrives as `nowMs`, answers as bytes. In: handle*. Out: pollCommand, pollTimeout, pollEvent.
  */
-import {
-  isSameVersion,
-  parseContentRange,
-  strongValidator,
-  type ByteRange,
-  type Rejection,
-  type ResponseHead,
-} from "@tributary/contract";
-import { LIMITS, TIMING } from "../limits";
-import { bodyShort, differenceOf, differs, rangeFault } from "./answer-check";
+import type { ByteRange, Rejection } from "@tributary/contract";
+import { LIMITS } from "../limits";
+import type { ByteCheck } from "../receiver/assembly";
+import { sameBytes } from "../receiver/verification";
+import { cut, type Part } from "./byte-store";
 import { PiecePlanner } from "./piece-planner";
 import { Pieces, type Ask } from "./pieces";
 import { ProxyViews, TICK_MS } from "./proxy-views";
@@ -30,51 +26,46 @@ const FAILURES_MAX = 2;
 
 export interface SplitHttpOptions {
   proxyCount: number;
-  /** The wanted part of the resource; all of it by default. */
-  range?: ByteRange | undefined;
   nowMs: number;
   /** Pieces begin and end at multiples of this. */
   alignBytes?: number;
   /** No piece begins further than this beyond the first missing byte. */
   aheadBytesMax?: number;
+  /** Tells true blocks of LIMITS.httpBlockBytes from false ones. Without it every byte is believed. */
+  check?: ByteCheck | undefined;
 }
 
-/** An `ask` without a `range` is for the whole resource. */
+/** `part` counts from the start of the body. */
 export type SplitHttpCommand =
-  { kind: "ask"; askId: number; proxyIndex: number; range: ByteRange | undefined } | { kind: "cancel"; askId: number };
+  { kind: "ask"; askId: number; proxyIndex: number; part: ByteRange } | { kind: "cancel"; askId: number };
 
 export type SplitHttpEvent =
-  /** Comes before any bytes. `whole`: the range of all pieces. Without it the answer to `askId` is delivered as is. */
-  | { kind: "head"; askId: number; whole: ByteRange | undefined }
   | { kind: "bytes"; bytes: Uint8Array }
   | { kind: "proxyFailed"; proxyIndex: number; rejection: Rejection }
   | { kind: "complete" }
   | { kind: "failed"; rejection: Rejection };
 
-/** `opening`: it is not known how the body comes. `single`: as one answer, from one proxy at a time. */
-type Phase = "opening" | "pieces" | "single" | "over";
-
 export class SplitHttp {
-  #phase: Phase = "opening";
-  readonly #range: ByteRange | undefined;
   readonly #pieces: Pieces;
   readonly #proxies: ProxyViews;
   readonly #planner: PiecePlanner;
+  readonly #check: ByteCheck | undefined;
   readonly #commands: SplitHttpCommand[] = [];
   readonly #events: SplitHttpEvent[] = [];
-  #head: ResponseHead | undefined;
-  #singleRange: ByteRange | undefined;
+  /** The parts of false blocks that came from several proxies, by block. */
+  readonly #disputed = new Map<number, Part[]>();
+  #handedOnBytes = 0;
   #lastFailure: Rejection = { kind: "proxiesFailed", message: "No proxy answered." };
   #askCount = 0;
   #hasRoom = true;
+  #isOver = false;
   #plannedMs: number;
 
-  constructor({ proxyCount, range, nowMs, alignBytes = 1, aheadBytesMax = LIMITS.chunkBytesMax }: SplitHttpOptions) {
-    const [start, end] = range ? [range.start, range.end + 1] : [0, Infinity];
-    this.#range = range;
-    this.#pieces = new Pieces({ start, end, alignBytes, aheadBytesMax });
+  constructor({ proxyCount, nowMs, alignBytes = 1, aheadBytesMax = LIMITS.chunkBytesMax, check }: SplitHttpOptions) {
+    this.#pieces = new Pieces({ alignBytes, aheadBytesMax });
     this.#proxies = new ProxyViews(proxyCount, nowMs);
     this.#planner = new PiecePlanner(this.#pieces, this.#proxies);
+    this.#check = check;
     this.#plannedMs = nowMs;
     this.#open(nowMs);
   }
@@ -89,7 +80,7 @@ export class SplitHttp {
 
   /** When to call `handleTimeout`; undefined after the end. */
   pollTimeout(): number | undefined {
-    return this.#phase === "over" ? undefined : this.#plannedMs + TICK_MS;
+    return this.#isOver ? undefined : this.#plannedMs + TICK_MS;
   }
 
   handleTimeout(nowMs: number): void {
@@ -103,14 +94,27 @@ export class SplitHttp {
     if (hasRoom) this.#plan(nowMs);
   }
 
-  handleHead(askId: number, head: ResponseHead, nowMs: number): void {
+  /** The length of the body. It comes before any bytes. Only the first call counts. */
+  handleTotal(totalBytes: number, nowMs: number): void {
+    const pieces = this.#pieces;
+    if (this.#isOver || pieces.end < Infinity) return;
+    for (const ask of [...pieces.asks.values()]) {
+      if (ask.start >= totalBytes) this.#cancel(ask.id);
+      ask.end = Math.min(ask.end, totalBytes);
+      ask.wantedEnd = Math.min(ask.wantedEnd, totalBytes);
+    }
+    pieces.settle(totalBytes);
+    this.#handOn(nowMs);
+    if (!this.#isOver) this.#plan(nowMs);
+  }
+
+  /** An answer begins, and its head is right. */
+  handleHead(askId: number, nowMs: number): void {
     const ask = this.#pieces.asks.get(askId);
     if (!ask) return;
     ask.answered = true;
     this.#proxies.handleHeard(ask, nowMs);
-    if (this.#phase === "single") this.#checkSingle(ask, head, nowMs);
-    else if (head.status === 206) this.#takePiece(ask, head, nowMs);
-    else this.#takeOther(ask, head, nowMs);
+    this.#plan(nowMs);
   }
 
   handleBytes(askId: number, bytes: Uint8Array, nowMs: number): void {
@@ -120,13 +124,12 @@ export class SplitHttp {
     this.#proxies.handleHeard(ask, nowMs);
     this.#proxies.handleBytes(ask.proxyIndex, bytes.length, nowMs);
     const wanted = bytes.subarray(0, Math.min(bytes.length, ask.end - ask.position));
-    store.insert(ask.position, wanted);
+    store.insert(ask.position, wanted, ask.proxyIndex);
     ask.position += wanted.length;
-    for (const next of store.take()) this.#events.push({ kind: "bytes", bytes: next });
-    if (this.#phase !== "pieces") return;
     const isDone = ask.position >= ask.end;
     if (isDone) asks.delete(askId);
-    if (this.#pieces.isWhole) return this.#finish({ kind: "complete" });
+    this.#handOn(nowMs);
+    if (this.#isOver) return;
     if (this.#pieces.hasOverlaps) this.#cancelUnwanted();
     if (isDone || nowMs - this.#plannedMs >= PLAN_EVERY_MS) this.#plan(nowMs);
   }
@@ -134,17 +137,10 @@ export class SplitHttp {
   /** The answer's body ended without an error. */
   handleEnd(askId: number, nowMs: number): void {
     const ask = this.#pieces.asks.get(askId);
-    if (!ask) return;
-    if (this.#phase !== "single") {
-      if (ask.position < ask.end)
-        this.handleFailure(askId, bodyShort(ask.position - ask.start, ask.end - ask.start), nowMs);
-      return;
-    }
-    const { totalBytes = null } = this.#head ?? {};
-    if (totalBytes !== null && ask.position !== totalBytes)
-      return this.handleFailure(askId, bodyShort(ask.position, totalBytes), nowMs);
-    this.#pieces.asks.delete(askId);
-    this.#finish({ kind: "complete" });
+    if (!ask || ask.position >= ask.end) return;
+    const [got, limit] = [ask.position - ask.start, ask.end - ask.start];
+    const message = `The answer ended early: got ${got} bytes, expected ${limit}.`;
+    this.handleFailure(askId, { kind: "bodyShort", message, got, limit }, nowMs);
   }
 
   /** There was no answer, or a broken one, or an answer of the proxy itself and not of the origin. */
@@ -155,15 +151,26 @@ export class SplitHttp {
     this.#pieces.asks.delete(askId);
     this.#giveBack(ask);
     view.failures++;
-    if (view.bytes === 0 || view.failures >= FAILURES_MAX || this.#phase === "single")
-      this.#fail(ask.proxyIndex, rejection);
+    if (view.bytes === 0 || view.failures >= FAILURES_MAX) this.#fail(ask.proxyIndex, rejection);
     this.#goOn(nowMs);
+  }
+
+  /** Nothing more is asked of this proxy. What it brought counts if the check says that it is true. */
+  handleProxyFailed(proxyIndex: number, rejection: Rejection, nowMs: number): void {
+    if (this.#isOver) return;
+    this.#fail(proxyIndex, rejection);
+    this.#goOn(nowMs);
+  }
+
+  /** The check knows more blocks. */
+  handleKnown(nowMs: number): void {
+    this.#handOn(nowMs);
   }
 
   /** Cancels every answer. */
   stop(): void {
-    this.#cancelAll();
-    this.#phase = "over";
+    for (const id of [...this.#pieces.asks.keys()]) this.#cancel(id);
+    this.#isOver = true;
   }
 
   #forgetSilence(nowMs: number): void {
@@ -171,92 +178,82 @@ export class SplitHttp {
     this.#proxies.forgetSilence(nowMs);
   }
 
-  // Handling of answers.
+  // Bytes in order.
 
-  #takePiece(ask: Ask, head: ResponseHead, nowMs: number): void {
-    const told = parseContentRange(head.headers["content-range"]);
-    if (!told) {
-      const fault = differs("range", head.headers["content-range"], `${ask.start}-${ask.end - 1}`);
-      return this.#reject(ask, fault, nowMs);
+  #handOn(nowMs: number): void {
+    const { store, end } = this.#pieces;
+    if (this.#isOver) return;
+    if (!this.#check) {
+      for (const { bytes } of store.take(store.prefix)) this.#give(bytes);
+    } else while (this.#handedOnBytes < end && this.#handOnBlock(this.#check, nowMs));
+    if (this.#handedOnBytes >= end) this.#finish({ kind: "complete" });
+  }
+
+  #give(bytes: Uint8Array): void {
+    this.#handedOnBytes += bytes.length;
+    this.#events.push({ kind: "bytes", bytes });
+  }
+
+  /** Hands on the next block if it is here and true. */
+  #handOnBlock(check: ByteCheck, nowMs: number): boolean {
+    const { store, end: bodyEnd } = this.#pieces;
+    const index = Math.floor(this.#handedOnBytes / LIMITS.httpBlockBytes);
+    const block = { start: this.#handedOnBytes, end: Math.min((index + 1) * LIMITS.httpBlockBytes, bodyEnd) };
+    if (store.prefix < block.end || !check.isKnown(index)) return false;
+    const bytes = joined(store.peek(block.end), block.end - block.start);
+    if (!check.isTrue(index, bytes)) {
+      this.#dispute(index, block, nowMs);
+      return false;
     }
-    // Parts of several answers may be joined only by a strong validator (RFC 9110 §15.3.7.3).
-    if (!this.#head && (told.resourceBytes === null || strongValidator(head) === undefined))
-      return this.#goSingle(this.#range, nowMs);
-    const end = Math.min(ask.end, told.resourceBytes ?? Infinity);
-    const fault = (this.#head && differenceOf(this.#head, head)) ?? rangeFault(ask.start, end, told, head.totalBytes);
-    if (fault) return this.#reject(ask, fault, nowMs);
-    if (!this.#head) this.#begin(ask, head, told.resourceBytes!);
-    if (end < ask.end) this.#pieces.asks.set(ask.id, { ...ask, end, wantedEnd: Math.min(ask.wantedEnd, end) });
-    this.#plan(nowMs);
+    store.take(block.end);
+    this.#convictLiars(index, block.start, bytes);
+    this.#give(bytes);
+    return true;
   }
 
-  /** The first piece is here, so the length of the resource is known. */
-  #begin(ask: Ask, head: ResponseHead, resourceBytes: number): void {
-    this.#head = head;
-    this.#phase = "pieces";
-    const { start, asks } = this.#pieces;
-    const end = Math.min(this.#pieces.end, resourceBytes);
-    for (const other of [...asks.values()]) if (other.start >= end) this.#cancel(other.id);
-    this.#pieces.settle(end);
-    this.#events.push({ kind: "head", askId: ask.id, whole: { start, end: end - 1 } });
-  }
-
-  /** The answer is not a part of the resource. */
-  #takeOther(ask: Ask, head: ResponseHead, nowMs: number): void {
-    if (this.#head) return this.#reject(ask, differs("status", head.status, 206), nowMs);
-    if (head.status !== 416) return this.#adopt(ask, head);
-    if (ask.start > this.#pieces.start) return this.#cancel(ask.id);
-    if (this.#range) return this.#adopt(ask, head);
-    this.#goSingle(undefined, nowMs);
-  }
-
-  /** This answer is delivered unchanged: the origin does not support ranges, or it did not send the body. */
-  #adopt(ask: Ask, head: ResponseHead): void {
-    const { asks, start } = this.#pieces;
-    for (const id of [...asks.keys()]) if (id !== ask.id) this.#cancel(id);
-    this.#phase = "single";
-    this.#singleRange = this.#range;
-    asks.set(ask.id, { ...ask, start, position: start, end: Infinity, wantedEnd: Infinity });
-    this.#settleSingle(ask.id, head);
-  }
-
-  #settleSingle(askId: number, head: ResponseHead): void {
-    this.#head = { ...head, totalBytes: this.#endOf(head) };
-    this.#events.push({ kind: "head", askId, whole: undefined });
-  }
-
-  #goSingle(range: ByteRange | undefined, nowMs: number): void {
-    this.#cancelAll();
-    this.#phase = "single";
-    this.#singleRange = range;
+  /**
+   * A block is false. If it came from one proxy, that one lied. Otherwise the block is asked of one proxy alone, and
+   * the true bytes will tell who lied. What failed proxies brought is forgotten first.
+   */
+  #dispute(index: number, { start, end }: { start: number; end: number }, nowMs: number): void {
+    const parts = this.#pieces.store.peek(end);
+    const sources = [...new Set(parts.map(({ source }) => source))];
+    const failed = sources.filter((source) => this.#proxies.all[source]!.failed);
+    if (sources.length === 1) this.#convict(sources[0]!, index);
+    else if (failed.length > 0) this.#pieces.forget(({ source }) => failed.includes(source));
+    else {
+      this.#disputed.set(index, parts);
+      this.#pieces.forget((part) => cut(part, start, end).length > 0);
+    }
+    if (this.#disputed.has(index)) this.#askAlone(start, end, nowMs);
     this.#goOn(nowMs);
   }
 
-  #checkSingle(ask: Ask, head: ResponseHead, nowMs: number): void {
-    const known = this.#head;
-    if (!known) return this.#settleSingle(ask.id, head);
-    const fault =
-      head.status !== known.status ? differs("status", head.status, known.status) : differenceOf(known, head);
-    const totalBytes = this.#endOf(head);
-    const isBegun = this.#pieces.store.prefix > this.#pieces.start;
-    if (fault) this.#reject(ask, fault, nowMs);
-    else if (isBegun && !isSameVersion(known, head))
-      this.#reject(ask, differs("validator", strongValidator(head), strongValidator(known)), nowMs);
-    else if (known.totalBytes !== totalBytes) this.#reject(ask, differs("length", totalBytes, known.totalBytes), nowMs);
+  #convictLiars(index: number, start: number, bytes: Uint8Array): void {
+    for (const part of this.#disputed.get(index) ?? []) {
+      const truth = bytes.subarray(part.start - start, part.start - start + part.bytes.length);
+      if (!sameBytes(truth, part.bytes)) this.#convict(part.source, index);
+    }
+    this.#disputed.delete(index);
   }
 
-  /** The position at which the single answer ends; null when its head does not tell. */
-  #endOf({ totalBytes }: ResponseHead): number | null {
-    return totalBytes === null ? null : this.#pieces.start + totalBytes;
+  #convict(proxyIndex: number, index: number): void {
+    const message = `The proxy's bytes differ from the agreed ones in block ${index}.`;
+    this.#fail(proxyIndex, { kind: "bodyDiffers", message });
+    this.#pieces.forget(({ source }) => source === proxyIndex);
+  }
+
+  /** Asks one proxy for these bytes. No other one takes over a part of them. */
+  #askAlone(start: number, end: number, nowMs: number): void {
+    const doubtful = new Set([...this.#disputed.values()].flat().map(({ source }) => source));
+    const able = this.#proxies.all.flatMap(({ failed, quiet }, index) => (failed || quiet ? [] : [index]));
+    const proxyIndex = able.find((index) => !doubtful.has(index)) ?? able[0];
+    if (proxyIndex === undefined) return;
+    this.#ask(proxyIndex, start, end, nowMs).repeatedEnd = end;
+    this.#pieces.askAnew();
   }
 
   // Failures and the end.
-
-  /** The proxy's answer cannot be of the same bytes. From here on nothing of this proxy is trusted. */
-  #reject(ask: Ask, rejection: Rejection, nowMs: number): void {
-    this.#fail(ask.proxyIndex, rejection);
-    this.#goOn(nowMs);
-  }
 
   #fail(proxyIndex: number, rejection: Rejection): void {
     const view = this.#proxies.all[proxyIndex]!;
@@ -270,20 +267,11 @@ export class SplitHttp {
     }
   }
 
-  /** If the single answer is silent for too long, another proxy is asked for it. */
-  #checkSilence(nowMs: number): void {
-    const [ask] = this.#pieces.asks.values();
-    const silentMs = ask && this.#hasRoom ? nowMs - ask.heardMs : 0;
-    if (!ask || silentMs <= TIMING.proxySilenceMs) return;
-    this.#reject(ask, { kind: "proxySilent", message: `Nothing came for ${Math.round(silentMs)} ms.` }, nowMs);
-  }
-
   #goOn(nowMs: number): void {
-    if (this.#phase === "over") return;
-    const alive = this.#proxies.all.findIndex(({ failed }) => !failed);
-    if (alive < 0) return this.#finish({ kind: "failed", rejection: this.#lastFailure });
-    if (this.#phase !== "single") this.#plan(nowMs);
-    else if (this.#pieces.asks.size === 0) this.#ask(alive, this.#pieces.start, Infinity, nowMs);
+    if (this.#isOver) return;
+    if (this.#proxies.all.every(({ failed }) => failed))
+      return this.#finish({ kind: "failed", rejection: this.#lastFailure });
+    this.#plan(nowMs);
   }
 
   #finish(event: SplitHttpEvent): void {
@@ -306,8 +294,7 @@ export class SplitHttp {
 
   #plan(nowMs: number): void {
     this.#plannedMs = nowMs;
-    if (this.#phase === "single") return this.#checkSilence(nowMs);
-    if (this.#phase === "over") return;
+    if (this.#isOver) return;
     this.#proxies.noteQuiet(this.#pieces, nowMs);
     if (!this.#hasRoom) return;
     let look = this.#proxies.look(this.#pieces, nowMs);
@@ -323,10 +310,10 @@ export class SplitHttp {
     }
   }
 
-  #ask(proxyIndex: number, start: number, end: number, nowMs: number): void {
+  #ask(proxyIndex: number, start: number, end: number, nowMs: number): Ask {
     const id = this.#askCount++;
     this.#proxies.handleAsked(proxyIndex, end - start, this.#pieces.asksOf(proxyIndex).length === 0, nowMs);
-    this.#pieces.asks.set(id, {
+    const ask: Ask = {
       id,
       proxyIndex,
       start,
@@ -337,25 +324,34 @@ export class SplitHttp {
       askedMs: nowMs,
       heardMs: nowMs,
       answered: false,
-    });
-    const range = this.#phase === "single" ? this.#singleRange : { start, end: end - 1 };
-    this.#commands.push({ kind: "ask", askId: id, proxyIndex, range });
+    };
+    this.#pieces.asks.set(id, ask);
+    this.#commands.push({ kind: "ask", askId: id, proxyIndex, part: { start, end: end - 1 } });
+    return ask;
   }
 
   #giveBack(ask: Ask): void {
-    if (this.#phase !== "single" && this.#phase !== "over") this.#pieces.giveBack(ask);
+    if (!this.#isOver) this.#pieces.giveBack(ask);
   }
 
   #cancel(id: number): void {
     if (this.#pieces.asks.delete(id)) this.#commands.push({ kind: "cancel", askId: id });
   }
 
-  #cancelAll(): void {
-    for (const id of [...this.#pieces.asks.keys()]) this.#cancel(id);
-  }
-
   /** Cancels answers that bring no missing bytes. */
   #cancelUnwanted(): void {
     for (const ask of [...this.#pieces.asks.values()]) if (this.#pieces.wantedOf(ask) === 0) this.#cancel(ask.id);
   }
+}
+
+function joined(parts: readonly Part[], byteCount: number): Uint8Array {
+  const [first] = parts;
+  if (first?.bytes.length === byteCount) return first.bytes;
+  const bytes = new Uint8Array(byteCount);
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part.bytes, at);
+    at += part.bytes.length;
+  }
+  return bytes;
 }

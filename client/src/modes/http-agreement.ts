@@ -1,0 +1,222 @@
+/**
+ * HttpAgreement: what the proxies of a chunk say about it over HTTP, and what of that is believed (protocol.md §9.8).
+ * Each proxy is asked for the digests of the body's blocks. The plan and each block are decided by the rule for
+ * datagrams. A single proxy is believed, and its bytes must have the digests that it announced.
+ */
+import { sha256 } from "@noble/hashes/sha2";
+import { isSameVersion, strongValidator, type ByteRange, type Rejection, type ResponseHead } from "@tributary/contract";
+import { DigestAgreement, LIMITS, Patience, statementOf, verdictOf, type ByteCheck } from "@tributary/protocol";
+import type { ActiveDownload } from "../active-download";
+import type { ProxyInfo } from "../api";
+import { DownloadError, faultOf } from "../errors";
+import type { HttpPlan } from "./http-chunks";
+import { fetchThrough } from "./proxy-http";
+
+export interface AgreementEvents {
+  onPlan(plan: HttpPlan): void;
+  /** More blocks are known. */
+  onKnown(): void;
+  /** This proxy gives no answer, or its answer is not the agreed one. */
+  onProxyFailed(proxyIndex: number, rejection: Rejection): void;
+  /** Nothing can be decided. The last call. */
+  onUndecided(rejection: Rejection): void;
+}
+
+type KnownHead = HttpPlan["head"];
+
+interface Speaker {
+  head: KnownHead | undefined;
+  serverFetchMs: number;
+  failure: Rejection | undefined;
+}
+
+export class HttpAgreement implements ByteCheck {
+  readonly #name: string;
+  readonly #speakers: Speaker[];
+  readonly #digests: DigestAgreement;
+  readonly #patience = new Patience();
+  readonly #controller = new AbortController();
+  #plan: HttpPlan | undefined;
+  /** The bytes of the blocks up to this one are here. */
+  #wantedIndex = -1;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  readonly #download: ActiveDownload;
+  readonly #proxies: readonly ProxyInfo[];
+  readonly #range: ByteRange | undefined;
+  readonly #events: AgreementEvents;
+
+  /** `name` is that of the wishes for the body. */
+  constructor(
+    download: ActiveDownload,
+    proxies: readonly ProxyInfo[],
+    range: ByteRange | undefined,
+    name: string,
+    events: AgreementEvents,
+  ) {
+    this.#download = download;
+    this.#proxies = proxies;
+    this.#range = range;
+    this.#name = name;
+    this.#events = events;
+    this.#speakers = proxies.map(() => ({ head: undefined, serverFetchMs: 0, failure: undefined }));
+    this.#digests = new DigestAgreement(proxies.length);
+    proxies.forEach((_, index) => void this.#hear(index));
+  }
+
+  stop(): void {
+    this.#controller.abort();
+    clearTimeout(this.#timer);
+  }
+
+  /** Why an answer with this head cannot be of the agreed body. */
+  differenceOf(head: ResponseHead): Rejection | undefined {
+    const expected = statementOf(this.#plan!.head);
+    const got = hasLength(head) ? statementOf(head) : `status ${head.status}, unknown length`;
+    if (got === expected) return undefined;
+    return { kind: "planMismatch", message: `The proxy's answer differs: got ${got}, expected ${expected}.` };
+  }
+
+  /** The caller has the bytes of this block. */
+  isKnown(index: number): boolean {
+    if (index < this.#digests.decidedCount) return true;
+    if (index > this.#wantedIndex) {
+      this.#wantedIndex = index;
+      queueMicrotask(() => this.#settle());
+    }
+    return false;
+  }
+
+  isTrue(index: number, bytes: Uint8Array): boolean {
+    return this.#digests.isTrue(index, (this.#download.platform.hash ?? sha256)(bytes));
+  }
+
+  /** Nothing that this proxy says counts any more. */
+  fail(index: number, rejection: Rejection): void {
+    const speaker = this.#speakers[index]!;
+    if (speaker.failure || this.#controller.signal.aborted) return;
+    speaker.failure = rejection;
+    this.#events.onProxyFailed(index, rejection);
+    this.#settle();
+  }
+
+  async #hear(index: number): Promise<void> {
+    const speaker = this.#speakers[index]!;
+    const { signal } = this.#controller;
+    try {
+      const wish = { gives: "digests", range: this.#range, name: this.#name } as const;
+      const { response, head, serverFetchMs } = await fetchThrough(this.#download, this.#proxies[index]!, wish, signal);
+      if (signal.aborted) return;
+      if (!hasLength(head)) throw new DownloadError("lengthUnknown", "The proxy does not tell the body's length.");
+      Object.assign(speaker, { head, serverFetchMs });
+      const difference = this.#plan && this.differenceOf(head);
+      if (difference) return this.fail(index, difference);
+      this.#settle();
+      await this.#readDigests(index, response, blockCountOf(head));
+    } catch (error) {
+      if (!signal.aborted) this.fail(index, faultOf(error));
+    }
+  }
+
+  async #readDigests(index: number, response: Response, blockCount: number): Promise<void> {
+    const reader = response.body?.getReader();
+    let rest = new Uint8Array(0);
+    while (reader && !this.#controller.signal.aborted && !this.#speakers[index]!.failure) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      this.#download.tally.addBytes(index, value.length);
+      const bytes = new Uint8Array(rest.length + value.length);
+      bytes.set(rest);
+      bytes.set(value, rest.length);
+      const end = bytes.length - (bytes.length % LIMITS.digestBytes);
+      rest = bytes.subarray(end);
+      const left = blockCount - this.#digests.countOf(index);
+      const digests = digestsIn(bytes.subarray(0, Math.min(end, left * LIMITS.digestBytes)));
+      this.#digests.handleDigests(index, this.#digests.countOf(index), digests);
+      this.#settle();
+    }
+    if (this.#controller.signal.aborted || this.#digests.countOf(index) >= blockCount) return;
+    const got = this.#digests.countOf(index);
+    throw new DownloadError("bodyShort", `The proxy sent too few digests: got ${got}, expected ${blockCount}.`);
+  }
+
+  #settle(): void {
+    if (this.#controller.signal.aborted) return;
+    clearTimeout(this.#timer);
+    if (!this.#plan) this.#settlePlan();
+    const knownBefore = this.#digests.decidedCount;
+    const areAllFailed = this.#plan && this.#speakers.every(({ failure }) => failure);
+    if (areAllFailed) return this.#giveUp(this.#speakers[0]!.failure!);
+    if (this.#plan) this.#settleBlocks(blockCountOf(this.#plan.head));
+    if (this.#digests.decidedCount > knownBefore) this.#events.onKnown();
+    const { dueMs } = this.#patience;
+    if (dueMs === undefined || this.#controller.signal.aborted) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#settle(), Math.max(1, dueMs - this.#nowMs()));
+  }
+
+  #settlePlan(): void {
+    const able = this.#speakers.filter(({ failure }) => !failure || isTooLong(failure));
+    if (able.length === 0) return this.#giveUp(this.#speakers[0]!.failure!);
+    const said = ({ head, failure }: Speaker) => failure?.message ?? (head && statementOf(head));
+    const verdict = verdictOf(able.map(said), this.#patience.mayWait(this.#nowMs()));
+    this.#patience.note(verdict.kind === "open", this.#nowMs());
+    if (verdict.kind === "split") return this.#giveUp(undecided("planMismatch", "plans"));
+    if (verdict.kind !== "decided") return;
+    const agreeing = able.filter((speaker) => said(speaker) === verdict.statement);
+    const { head, serverFetchMs, failure } = agreeing[0]!;
+    if (failure) return this.#giveUp(failure);
+    const isOne = agreeing.every((other) => isSameVersion(head!, other.head!));
+    this.#plan = { head: head!, serverFetchMs, version: isOne ? strongValidator(head!) : undefined };
+    this.#events.onPlan(this.#plan);
+    this.#speakers.forEach((speaker, index) => {
+      const difference = speaker.head && this.differenceOf(speaker.head);
+      if (difference) this.fail(index, difference);
+    });
+  }
+
+  #settleBlocks(blockCount: number): void {
+    for (;;) {
+      const index = this.#digests.decidedCount;
+      if (this.#controller.signal.aborted) return;
+      if (index === blockCount) return this.#patience.note(false, this.#nowMs());
+      const isAble = (speaker: number) => !this.#speakers[speaker]!.failure;
+      const verdict = this.#digests.decideNext(isAble, this.#patience.mayWait(this.#nowMs()));
+      this.#patience.note(verdict === "open" && index <= this.#wantedIndex, this.#nowMs());
+      if (verdict === "open" || verdict === "unsaid") return;
+      if (verdict === "split") return this.#giveUp(undecided("bodyDiffers", `digests of block ${index}`));
+      for (const [liar, at] of this.#digests.dissenters()) {
+        this.#digests.forget(liar);
+        this.fail(liar, {
+          kind: "bodyDiffers",
+          message: `The proxy's answer differs from the others' in block ${at}.`,
+        });
+      }
+    }
+  }
+
+  #giveUp(rejection: Rejection): void {
+    this.stop();
+    this.#events.onUndecided(rejection);
+  }
+
+  #nowMs(): number {
+    return this.#download.elapsedMs();
+  }
+}
+
+const hasLength = (head: ResponseHead): head is KnownHead => head.totalBytes !== null;
+/** It says how long the body is, and the caller cuts the request into ranges. */
+const isTooLong = ({ kind, got }: Rejection): boolean => kind === "chunkTooLarge" && got !== undefined;
+const blockCountOf = ({ totalBytes }: KnownHead): number => Math.ceil(totalBytes / LIMITS.httpBlockBytes);
+
+function digestsIn(bytes: Uint8Array): Uint8Array[] {
+  const { digestBytes } = LIMITS;
+  return Array.from({ length: bytes.length / digestBytes }, (_, index) =>
+    bytes.slice(index * digestBytes, (index + 1) * digestBytes),
+  );
+}
+
+function undecided(kind: "planMismatch" | "bodyDiffers", what: string): Rejection {
+  return { kind, message: `The ${what} that the proxies sent differ, and no majority of them agrees.` };
+}

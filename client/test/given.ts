@@ -1,0 +1,16 @@
+/** What a stand-in proxy gives of a body over HTTP. */
+import { createHash } from "node:crypto";
+import { LIMITS } from "@tributary/protocol";
+
+export type Given = "digests" | "body" | number[];
+
+export function givenOf(body: Uint8Array, gives: Given): Buffer {
+  if (gives === "body") return Buffer.from(body);
+  if (gives !== "digests") return Buffer.from(body.subarray(gives[0], gives[1]! + 1));
+  const blocks = Array.from({ length: Math.ceil(body.length / LIMITS.httpBlockBytes) }, (_, index) =>
+    body.subarray(index * LIMITS.httpBlockBytes, (index + 1) * LIMITS.httpBlockBytes),
+  );
+  return Buffer.concat(
+    blocks.map((block) => createHash("sha256").update(block).digest().subarray(0, LIMITS.digestBytes)),
+  );
+}
