@@ -23,7 +23,8 @@ const RARE: ReadonlySet<string> = new Set(
    heads/request-object heads/cache-api-add heads/exposed-by-star heads/latin-1-value heads/same-names
    caches/preloaded-in-the-page xhr/used-twice xhr/synchronous xhr/head xhr/with-credentials xhr/override-type
    workers/service-worker-without-fetch limits/slow-body limits/xhr-timeout-over-a-slow-first-byte
-   limits/status-204-205 limits/first-byte-after-2-s video/empty video/missing video/a-page`.split(/\s+/),
+   limits/status-204-205 limits/first-byte-after-2-s video/empty video/missing video/a-page
+   video/paused video/autoplay video/seek-while-paused video/another-file video/shorter-index`.split(/\s+/),
 );
 
 export const CASES: readonly FidelityCase[] = [
