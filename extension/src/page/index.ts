@@ -12,7 +12,7 @@ import {
 } from "../shared/names";
 import { useRules, type RuleSet } from "../shared/rules";
 import { patchFetch } from "./fetch";
-import { Link, type MakeCarrier } from "./link";
+import { Link, type LinkEnvironment, type MakeCarrier } from "./link";
 import { natives } from "./natives";
 import { Permits } from "./permits";
 import { watchPlainVideos } from "./plain";
@@ -25,14 +25,12 @@ const permits = new Permits(
   (url) => performance.getEntriesByName(url, "resource").length > 0,
 );
 const link = new Link({
-  mayFetch: (url) => permits.allows(url),
-  targets: () => permits.targets,
-  phraseOf: (url, status) => permits.phraseOf(url, status),
+  permits,
   summon: () => document.dispatchEvent(new CustomEvent(NEED_EVENT)),
   connected: () => document.dispatchEvent(new CustomEvent(CONNECTED_EVENT)),
   nowMs: () => performance.now(),
-  setTimeout: (callback, ms) => natives.setTimeout(callback, ms),
-  clearTimeout: (timer) => natives.clearTimeout(timer as number | undefined),
+  setTimeout: natives.setTimeout,
+  clearTimeout: natives.clearTimeout as LinkEnvironment["clearTimeout"],
 });
 
 window.addEventListener(

@@ -57,9 +57,7 @@ function make() {
     nowMs: () => clock.nowMs,
     setTimeout: clock.set,
     clearTimeout: clock.clear,
-    mayFetch: (url) => url !== FORBIDDEN,
-    targets: () => ["https://cdn.example"],
-    phraseOf: () => undefined,
+    permits: { allows: (url) => url !== FORBIDDEN, targets: ["https://cdn.example"], phraseOf: () => undefined },
   });
   return { clock, calls, link };
 }

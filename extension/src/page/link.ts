@@ -6,6 +6,7 @@
 import type { Carrier } from "../shared/carry";
 import type { AbortReason, Fetched, PortLike, ToPage, ToTransport } from "../shared/messages";
 import type { Natives } from "./natives";
+import type { Permits } from "./permits";
 
 const TICK_MS = 500;
 /** After this many unanswered pings the transport counts as lost. */
@@ -45,11 +46,7 @@ export interface LinkEnvironment {
   summon(): void;
   /** Tells the content script that the port works, so that it can remove the frame. */
   connected(): void;
-  /** Whether this document may fetch `url`, and from which origins an answer may come after redirects (permits.ts). */
-  mayFetch(url: string): boolean;
-  targets(): string[];
-  /** The reason phrase of an answer from `url`; undefined if the browser has shown none yet. */
-  phraseOf(url: string, status: number): string | undefined;
+  permits: Pick<Permits, "allows" | "targets" | "phraseOf">;
   nowMs(): number;
   setTimeout(callback: () => void, ms: number): unknown;
   clearTimeout(timer: unknown): void;
@@ -133,9 +130,9 @@ export class Link {
     listener: LinkListener,
   ): LinkCall {
     const id = this.#nextId++;
-    if (this.env.mayFetch(request.url)) {
+    if (this.env.permits.allows(request.url)) {
       this.#calls.set(id, listener);
-      this.#post({ type: "get", id, ...request, targets: this.env.targets() });
+      this.#post({ type: "get", id, ...request, targets: this.env.permits.targets });
       this.#startTicking();
     } else queueMicrotask(() => listener.message({ type: "native", id, compare: true }));
     return {
@@ -197,7 +194,7 @@ export class Link {
     if (message.type === "native" || message.type === "end" || message.type === "failed")
       this.#calls.delete(message.id);
     if (message.type === "head")
-      message.statusText = this.env.phraseOf(message.url, message.status) ?? message.statusText;
+      message.statusText = this.env.permits.phraseOf(message.url, message.status) ?? message.statusText;
     listener.message(message);
   }
 

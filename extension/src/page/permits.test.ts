@@ -25,6 +25,44 @@ test("permits: a folder is permitted once the browser has brought a file of it",
   expect(permits.targets).toEqual([]);
 });
 
+describe("permits: sites that have a folder for each segment", () => {
+  const after = (...brought: string[]): Permits => {
+    const { permits } = make();
+    for (const path of brought) permits.note(CDN + path, CDN + path, OK);
+    return permits;
+  };
+
+  test.each<[string, string[], string, boolean]>([
+    ["beside fewer folders", ["/v/1/s.ts", "/v/2/s.ts", "/v/2/t.ts"], "/v/9/s.ts", false],
+    ["beside enough folders", ["/v/1/s.ts", "/v/2/s.ts", "/v/3/s.ts"], "/v/9/s.ts", true],
+    ["at the origin's root", ["/1/s.ts", "/2/s.ts", "/3/s.ts"], "/9/s.ts", true],
+    ["higher than those", ["/v/1/s.ts", "/v/2/s.ts", "/v/3/s.ts"], "/v/s.ts", false],
+    ["deeper than those", ["/v/1/s.ts", "/v/2/s.ts", "/v/3/s.ts"], "/v/9/x/s.ts", false],
+    ["elsewhere", ["/v/1/s.ts", "/v/2/s.ts", "/v/3/s.ts"], "/w/9/s.ts", false],
+    ["below enough branches", ["/v/1/a/s.ts", "/v/2/a/s.ts", "/v/3/a/s.ts"], "/v/9/b/s.ts", true],
+    ["below one branch", ["/v/1/a/s.ts", "/v/1/b/s.ts", "/v/1/c/s.ts"], "/v/2/a/s.ts", false],
+  ])("a folder %s", (_name, brought, path, isAllowed) => {
+    const permits = after(...brought);
+    expect(permits.allows(CDN + path)).toBe(isAllowed);
+    expect([permits.allows(`https://other.example${path}`), permits.allows(`http://cdn.example${path}`)]).toEqual([
+      false,
+      false,
+    ]);
+  });
+
+  test("in the clear, too, and not after the page adds a policy", () => {
+    const { page, permits } = make();
+    const names = [1, 2, 3].map((at) => `http://cdn.example/v/${at}/s.ts`);
+    for (const name of names) permits.note(name, name, OK);
+    page.asked = names.slice(0, 2);
+    expect(permits.allows("http://cdn.example/v/9/s.ts")).toBe(false);
+    page.asked = names;
+    expect(permits.allows("http://cdn.example/v/9/s.ts")).toBe(true);
+    page.policies = 1;
+    expect(permits.allows("http://cdn.example/v/9/s.ts")).toBe(false);
+  });
+});
+
 test("permits: an address that the browser upgrades to https is never permitted", () => {
   const { permits } = make();
   permits.note("http://cdn.example/a/1.ts", `${CDN}/a/1.ts`, OK);

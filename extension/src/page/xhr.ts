@@ -99,18 +99,15 @@ export function patchXhr(link: Link, permits: Permits): void {
     emulation.abort();
   });
 
-  patchMethod(prototype, "getResponseHeader", (target, xhr, args) => {
-    const emulation = emulationOf(xhr);
-    return emulation === null || emulation.native !== null || args.length === 0
-      ? Reflect.apply(target, emulation?.native ?? xhr, args)
-      : emulation.header(String(args[0]));
-  });
-  patchMethod(prototype, "getAllResponseHeaders", (target, xhr, args) => {
-    const emulation = emulationOf(xhr);
-    return emulation === null || emulation.native !== null
-      ? Reflect.apply(target, emulation?.native ?? xhr, args)
-      : emulation.allHeaders();
-  });
+  const patchReader = (name: MethodName, read: (from: XhrEmulation, args: unknown[]) => string | null): void =>
+    patchMethod(prototype, name, (target, xhr, args) => {
+      const emulation = emulationOf(xhr);
+      return emulation === null || emulation.native !== null || args.length < target.length
+        ? Reflect.apply(target, emulation?.native ?? xhr, args)
+        : read(emulation, args);
+    });
+  patchReader("getResponseHeader", (from, [header]) => from.header(String(header)));
+  patchReader("getAllResponseHeaders", (from) => from.allHeaders());
 
   patchGetters(prototype, stateOf);
   patchSetters(prototype, stateOf);

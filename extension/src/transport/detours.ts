@@ -5,7 +5,7 @@
  * so a page can neither slow down another page's host nor learn what others asked for. Pure: time arrives as `nowMs`.
  */
 import type { Trouble } from "../shared/runtime";
-import { keepLatest } from "./keep-latest";
+import { keepLatest } from "../shared/keep-latest";
 
 /** After this many failures in a row a host goes direct for REST_MS. Failures closer than FAILURE_APART_MS are one. */
 export const FAILURES_MAX = 3;

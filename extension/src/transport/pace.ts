@@ -2,7 +2,7 @@
  * Pace: how long the proxies usually take to the head of an answer, by page origin and host. It decides when the page
  * asks the site beside them. Pure.
  */
-import { keepLatest } from "./keep-latest";
+import { keepLatest } from "../shared/keep-latest";
 
 /** Before anything is known. */
 export const HEDGE_MS_UNKNOWN = 500;
