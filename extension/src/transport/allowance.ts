@@ -4,7 +4,7 @@
  * requests at first, and more after a while without a refusal. Without a key a site counts by network address, and
  * proxies have addresses of their own. Pure: time arrives as `nowMs`.
  */
-import { keepLatest } from "./keep-latest";
+import { keepLatest } from "../shared/keep-latest";
 
 export const WINDOW_MS = 10_000;
 /** At first, the proxies are not asked if the host would get more requests than this within WINDOW_MS. */
