@@ -1,0 +1,63 @@
+/** `tributary gateway`: serves any player on this machine over the proxies. */
+import { Command, InvalidArgumentError, Option } from "commander";
+import { CONNECTIONS_MAX } from "@tributary/contract";
+import { MODES, TRANSPORT_OPTIONS, type Mode, type TransportOption } from "../api";
+import { GATEWAY_PORT_DEFAULT, startGateway } from "../gateway";
+import { CONNECTIONS_DEFAULT } from "../settings";
+import { origoOption, wholeNumber } from "./options";
+import { stopped } from "./signals";
+import { print, say } from "./terminal";
+
+interface GatewayWords {
+  port: number;
+  host: string;
+  origo: string;
+  mode?: Mode;
+  connections?: number;
+  transport: TransportOption;
+  record: boolean;
+}
+
+const EXAMPLE = `
+A player opens https://example.org/film.m3u8 as http://127.0.0.1:${GATEWAY_PORT_DEFAULT}/https/example.org/film.m3u8:
+  mpv http://127.0.0.1:${GATEWAY_PORT_DEFAULT}/https/example.org/film.m3u8
+`;
+
+export function gatewayCommand(): Command {
+  return new Command("gateway")
+    .description("let any player (mpv, VLC, ffmpeg, Kodi) play through the proxies")
+    .option("--port <n>", "where it listens; 0: any free port", portNumber, GATEWAY_PORT_DEFAULT)
+    .option("--host <address>", "where it listens; another address than loopback lets other machines in", "127.0.0.1")
+    .addOption(origoOption())
+    .addOption(new Option("--mode <mode>", "how proxies are used (default: coded)").choices(MODES))
+    .option(
+      "--connections <n>",
+      `proxies to use at once, 1..${CONNECTIONS_MAX} (default: ${CONNECTIONS_DEFAULT})`,
+      wholeNumber,
+    )
+    .addOption(new Option("--transport <name>", "what carries the packets").choices(TRANSPORT_OPTIONS).default("auto"))
+    .option("--no-record", "send Origo no record of the downloads")
+    .addHelpText("after", EXAMPLE)
+    .action(serveUntilStopped);
+}
+
+async function serveUntilStopped({ origo: origoUrl, record: reportRecords, ...words }: GatewayWords): Promise<void> {
+  const gateway = await startGateway({ ...words, origoUrl, reportRecords });
+  if (gateway.isPublic)
+    say(
+      "Other machines can reach this gateway over plain HTTP. Whoever knows its address can fetch any site through " +
+        "it, so keep the address secret.\n",
+    );
+  print(`The gateway is ${gateway.url}/ (open it in a browser to see what plays). Ctrl-C ends it.\n`);
+  await new Promise<void>((resolve) => {
+    if (stopped.aborted) resolve();
+    stopped.addEventListener("abort", () => resolve());
+  });
+  await gateway.close();
+}
+
+function portNumber(text: string): number {
+  const port = wholeNumber(text);
+  if (port > 65_535) throw new InvalidArgumentError("Allowed: a port, 0..65535.");
+  return port;
+}

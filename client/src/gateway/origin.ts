@@ -1,0 +1,107 @@
+/** Direct requests to origins, with the player's own headers. Playlists among the answers are rewritten. */
+import type { IncomingHttpHeaders } from "node:http";
+import { headersForOrigin, headersForPlayer, isMedia, isPlaylistType } from "./headers";
+import { isHls } from "./hls";
+import { isDash } from "./dash";
+
+/** A longer playlist is passed on as it is. */
+const PLAYLIST_BYTES_MAX = 32 << 20;
+/** An answer of another type may be a playlist: its first bytes decide. */
+const OPAQUE_TYPE = /^(?:text\/|application\/(?:octet-stream|xml)|binary\/|$)/i;
+const OF_BYTES = new Set(["content-length", "content-range", "accept-ranges"]);
+const PLAYLIST_PATH = /\.(?:m3u8?|mpd)$/i;
+
+export interface OriginRequest {
+  url: URL;
+  method: string;
+  headers: IncomingHttpHeaders;
+  /** The gateway's own address, without a slash at the end. */
+  gateway: string;
+  signal: AbortSignal;
+}
+
+export interface OriginAnswer {
+  status: number;
+  /** The origin's own headers. */
+  origin: Headers;
+  /** The headers for the player. */
+  headers: Record<string, string | string[]>;
+  body: AsyncIterable<Uint8Array>;
+  /** The text of a playlist, in place of `body`. */
+  playlist: string | undefined;
+}
+
+export async function askOrigin(request: OriginRequest): Promise<OriginAnswer> {
+  const { url, method, gateway, signal } = request;
+  const headers = headersForOrigin(request.headers, gateway);
+  const isLikelyPlaylist = PLAYLIST_PATH.test(url.pathname);
+  // A playlist is rewritten, so its parts are of no use.
+  if (isLikelyPlaylist) delete headers.range;
+  const encoding = isLikelyPlaylist ? "gzip, deflate, br" : "identity";
+  const response = await fetch(url, {
+    method,
+    headers: { ...headers, "accept-encoding": encoding },
+    redirect: "manual",
+    signal,
+  });
+  const answer: OriginAnswer = {
+    status: response.status,
+    origin: response.headers,
+    headers: headersForPlayer(response.headers, url, gateway),
+    body: bytesOf(response),
+    playlist: undefined,
+  };
+  if (!mayBePlaylist(response, url)) return answer;
+  if (method === "HEAD") return { ...answer, headers: withoutLength(answer.headers) };
+  const { text, body } = await readPlaylist(answer.body);
+  if (text === undefined) return { ...answer, body };
+  if (response.status === 206 && !isWhole(response.headers.get("content-range")))
+    return askOrigin({ ...request, headers: { ...request.headers, range: undefined } });
+  return { ...answer, status: 200, headers: withoutLength(answer.headers), playlist: text };
+}
+
+function mayBePlaylist({ status, headers }: Response, url: URL): boolean {
+  if (status !== 200 && status !== 206) return false;
+  const type = headers.get("content-type");
+  return isPlaylistType(type) || OPAQUE_TYPE.test(type ?? "") || (PLAYLIST_PATH.test(url.pathname) && !isMedia(type));
+}
+
+function isWhole(contentRange: string | null): boolean {
+  const [, end, total] = /^bytes 0-(\d+)\/(\d+)$/.exec(contentRange ?? "") ?? [];
+  return total !== undefined && Number(end) + 1 === Number(total);
+}
+
+/** Rewriting changes the length, and a live playlist changes all the time. */
+function withoutLength(headers: OriginAnswer["headers"]): OriginAnswer["headers"] {
+  const kept = Object.entries(headers).filter(([name]) => !OF_BYTES.has(name));
+  return { ...Object.fromEntries(kept), "cache-control": "no-store" };
+}
+
+/** Reads the body if it begins like a playlist. Otherwise `body` has the bytes that were read and the others. */
+async function readPlaylist(
+  body: AsyncIterable<Uint8Array>,
+): Promise<{ text: string | undefined; body: AsyncIterable<Uint8Array> }> {
+  const pieces: Uint8Array[] = [];
+  const iterator = body[Symbol.asyncIterator]();
+  const replayed = async function* (): AsyncGenerator<Uint8Array> {
+    yield* pieces;
+    yield* { [Symbol.asyncIterator]: () => iterator };
+  };
+  let bytes = 0;
+  for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
+    pieces.push(next.value);
+    bytes += next.value.length;
+    const isOther = pieces.length === 1 && !beginsLikePlaylist(next.value);
+    if (isOther || bytes > PLAYLIST_BYTES_MAX) return { text: undefined, body: replayed() };
+  }
+  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(Buffer.concat(pieces));
+  return isHls(text) || isDash(text) ? { text, body: replayed() } : { text: undefined, body: replayed() };
+}
+
+function beginsLikePlaylist(bytes: Uint8Array): boolean {
+  return /^\uFEFF?\s*(?:#EXTM3U|<)/.test(new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(0, 64)));
+}
+
+async function* bytesOf(response: Response): AsyncGenerator<Uint8Array> {
+  if (response.body) yield* response.body as unknown as AsyncIterable<Uint8Array>;
+}

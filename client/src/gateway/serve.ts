@@ -1,0 +1,227 @@
+/**
+ * Serves one request of a player: proxies bring segments and large files, the origin everything else. If the proxies
+ * cannot, the origin does. A player that goes away ends the download at once, and a slow one holds it back.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { pipeline } from "node:stream/promises";
+import { formatContentRange, strongValidator, type ResponseHead } from "@tributary/contract";
+import type { Download, GetOptions } from "../api";
+import type { ProxyClient } from "../client";
+import { messageOf } from "../errors";
+import { linkedAbort } from "../modes/http";
+import type { Activity, TransferLog } from "./activity";
+import type { Catalogue } from "./catalogue";
+import { rewriteDash } from "./dash";
+import { headersByProxies, isPlaylistType } from "./headers";
+import { isHls, rewriteHls } from "./hls";
+import { askOrigin, type OriginAnswer } from "./origin";
+import { carriableOf, routeOf, type Carriable, type Route } from "./route";
+
+export interface ServeServices {
+  client: ProxyClient;
+  catalogue: Catalogue;
+  activity: Activity;
+  options: Pick<GetOptions, "mode" | "connections">;
+}
+
+const PLAYER_CHARS_MAX = 64;
+
+/** `gateway` is the address of the gateway as the player wrote it, without a slash at the end. */
+export async function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  url: URL,
+  gateway: string,
+  services: ServeServices,
+): Promise<void> {
+  const player = playerOf(request.headers["user-agent"]);
+  const log = services.activity.begin(url, services.catalogue.rootOf(url), player);
+  const exchange = new Exchange(request, response, url, gateway, player, log, services);
+  try {
+    await exchange.execute();
+  } catch (error) {
+    if (response.headersSent || response.destroyed) response.destroy();
+    else response.writeHead(502, { "content-type": "text/plain; charset=utf-8" }).end(`${sentence(url, error)}\n`);
+  } finally {
+    log.end(response.headersSent ? response.statusCode : undefined);
+  }
+}
+
+/** The product at the start of a User-Agent, for example `VLC` or `mpv`. */
+export function playerOf(userAgent: string | undefined): string {
+  return /^[\w.+-]+/.exec(userAgent ?? "")?.[0].slice(0, PLAYER_CHARS_MAX) ?? "unknown player";
+}
+
+function sentence(url: URL, error: unknown): string {
+  return `${url.host} did not answer through the gateway: ${messageOf(error)}`;
+}
+
+class Exchange {
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #url: URL;
+  readonly #gateway: string;
+  readonly #player: string;
+  readonly #log: TransferLog;
+  readonly #services: ServeServices;
+  readonly #gone = new AbortController();
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    url: URL,
+    gateway: string,
+    player: string,
+    log: TransferLog,
+    services: ServeServices,
+  ) {
+    this.#request = request;
+    this.#response = response;
+    this.#url = url;
+    this.#gateway = gateway;
+    this.#player = player;
+    this.#log = log;
+    this.#services = services;
+    response.once("close", () => this.#gone.abort());
+  }
+
+  async execute(): Promise<void> {
+    const { method = "GET", headers } = this.#request;
+    const route = routeOf(method, this.#url, headers, this.#services.catalogue);
+    if (route.way === "direct") return this.#direct(route.reason, route.mayChange);
+    const refusal = await this.#throughProxies(route);
+    if (refusal === undefined || this.#gone.signal.aborted) return;
+    this.#services.catalogue.forgetFile(this.#url);
+    await this.#direct(refusal, false);
+  }
+
+  /** Returns why the proxies' answer is of no use, before anything was sent to the player. */
+  async #throughProxies({
+    range,
+    cache,
+    isFromStart,
+  }: Extract<Route, { way: "proxies" }>): Promise<string | undefined> {
+    const download = this.#get({ cache, ...(range ? { range } : {}) });
+    if (typeof download === "string") return download;
+    const head = await download.head.catch((error: unknown) => messageOf(error));
+    const refusal = typeof head === "string" ? head : refusalOf(head);
+    if (typeof head === "string" || refusal !== undefined) {
+      download.abort("The origin is asked in place of the proxies.");
+      return refusal;
+    }
+    const headers: Record<string, string> = headersByProxies(head.headers);
+    let { status } = head;
+    const { totalBytes } = head;
+    if (isFromStart && status === 200 && totalBytes && /\bbytes\b/.test(headers["accept-ranges"] ?? "")) {
+      status = 206;
+      headers["content-range"] = formatContentRange({ start: 0, end: totalBytes - 1 }, totalBytes);
+    }
+    if (totalBytes !== null) headers["content-length"] = String(totalBytes);
+    await this.#sendDownload(download, status, headers);
+    return undefined;
+  }
+
+  #get(options: GetOptions): Download | string {
+    try {
+      const { client, options: given } = this.#services;
+      return client.get(this.#url.href, { ...given, ...options, player: this.#player, signal: this.#gone.signal });
+    } catch (error) {
+      return messageOf(error);
+    }
+  }
+
+  async #sendDownload(download: Download, status: number, headers: OriginAnswer["headers"]): Promise<void> {
+    this.#log.by("proxies");
+    void download.record.then(({ directBytes = 0, proxies, fallback }) => {
+      const used = proxies.filter(({ bytes }) => bytes > 0).map(({ name = "unnamed" }) => name);
+      this.#log.settle(directBytes, used, fallback?.message);
+    });
+    await this.#send(status, headers, download.body);
+  }
+
+  async #direct(reason: string, mayChange: boolean): Promise<void> {
+    this.#log.by("direct", reason);
+    const { controller, unlink } = linkedAbort(this.#gone.signal);
+    try {
+      const { method = "GET", headers } = this.#request;
+      const answer = await askOrigin({
+        url: this.#url,
+        method,
+        headers,
+        gateway: this.#gateway,
+        signal: controller.signal,
+      });
+      if (answer.playlist !== undefined) return await this.#sendPlaylist(answer, answer.playlist);
+      const carriable = mayChange ? carriableOf(answer.status, answer.origin) : undefined;
+      if (carriable && (await this.#change(answer, carriable, () => controller.abort()))) return;
+      await this.#send(answer.status, answer.headers, method === "HEAD" ? [] : answer.body);
+    } finally {
+      unlink();
+      controller.abort();
+    }
+  }
+
+  /**
+   * Lets proxies bring the body of an answer of the origin. The origin's own body waits until their answer is known to
+   * be the same, so nothing is lost if it is not: then the result is false.
+   */
+  async #change(answer: OriginAnswer, { range, resourceBytes }: Carriable, stopOrigin: () => void): Promise<boolean> {
+    this.#services.catalogue.noteFile(this.#url, resourceBytes);
+    const download = this.#get(range ? { range } : {});
+    if (typeof download === "string") return false;
+    const head = await download.head.catch(() => undefined);
+    if (!head || !isSame(head, answer)) {
+      download.abort("The origin's own answer is used.");
+      this.#services.catalogue.forgetFile(this.#url);
+      return false;
+    }
+    stopOrigin();
+    await this.#sendDownload(download, answer.status, answer.headers);
+    return true;
+  }
+
+  async #sendPlaylist({ status, headers }: OriginAnswer, text: string): Promise<void> {
+    const { catalogue } = this.#services;
+    const playlist = {
+      base: this.#url,
+      gateway: this.#gateway,
+      onSegment: (url: URL) => catalogue.noteSegment(url, this.#url),
+      onTemplate: (url: URL) => catalogue.noteTemplate(url, this.#url),
+      onSmall: (url: URL) => catalogue.noteSmall(url, this.#url),
+    };
+    const bytes = Buffer.from(isHls(text) ? rewriteHls(text, playlist) : rewriteDash(text, playlist));
+    await this.#send(status, { ...headers, "content-length": String(bytes.length) }, [bytes]);
+  }
+
+  async #send(
+    status: number,
+    headers: OriginAnswer["headers"],
+    body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  ): Promise<void> {
+    this.#response.writeHead(status, headers);
+    const counted = async function* (log: TransferLog): AsyncGenerator<Uint8Array> {
+      for await (const piece of body) {
+        log.count(piece.length);
+        yield piece;
+      }
+    };
+    await pipeline(counted(this.#log), this.#response);
+  }
+}
+
+/** Why the origin should be asked itself. Proxies answer for it only with media. */
+function refusalOf({ status, headers }: ResponseHead): string | undefined {
+  if (status !== 200 && status !== 206) return `the proxies got status ${status}`;
+  const type = headers["content-type"] ?? null;
+  return isPlaylistType(type) || /^text\/html/i.test(type ?? "") ? `the proxies got ${type}` : undefined;
+}
+
+function isSame(head: ResponseHead, { status, origin }: OriginAnswer): boolean {
+  const [ours, theirs] = [strongValidator(head), strongValidator({ headers: Object.fromEntries(origin) })];
+  return (
+    head.status === status &&
+    String(head.totalBytes) === origin.get("content-length") &&
+    (head.headers["content-range"] ?? null) === origin.get("content-range") &&
+    (ours === undefined || theirs === undefined || ours === theirs)
+  );
+}
