@@ -6,7 +6,7 @@ import type { ResponseHead, Rejection } from "@tributary/contract";
 import type { Trace } from "@tributary/contract/query-schema";
 import type { DownloadRecord, DrawnArm } from "@tributary/contract/schema";
 import type { Mode, OwnRest, ProxyInfo } from "./api";
-import { abortError, DownloadError, messageOf } from "./errors";
+import { abortError, DownloadError, messageOf, withoutPasswords } from "./errors";
 import type { RequestTrace } from "./messages";
 import type { Hasher, Platform } from "./platform";
 import { plainUrl, type Request } from "./request";
@@ -309,7 +309,7 @@ export class ActiveDownload {
 }
 
 function cut({ kind, message }: Rejection): Pick<Rejection, "kind" | "message"> {
-  return { kind, message: message.slice(0, MESSAGE_CHARS_MAX) };
+  return { kind, message: withoutPasswords(message).slice(0, MESSAGE_CHARS_MAX) };
 }
 
 function pickDefined<T extends object, K extends keyof T>(

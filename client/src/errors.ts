@@ -10,7 +10,7 @@ export class RequestError extends TypeError {
     readonly got: unknown,
     readonly allowed: string,
   ) {
-    super(`${what} is not valid: got ${show(got)}, allowed: ${allowed}.`);
+    super(`${what} is not valid: got ${withoutPasswords(show(got))}, allowed: ${allowed}.`);
   }
 }
 
@@ -60,4 +60,9 @@ function show(value: unknown): string {
         ? JSON.stringify(value)
         : String(value);
   return text !== undefined && text.length > 200 ? `${text.slice(0, 200)}...` : String(text);
+}
+
+/** The text without the user name and password of each address in it. */
+export function withoutPasswords(text: string): string {
+  return text.replace(/(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/?#"']*@/gi, "$1***@");
 }

@@ -1,4 +1,5 @@
 /** Text for people. Servers and names of files choose parts of it, so control characters never reach the terminal. */
+import { withoutPasswords } from "../errors";
 
 /**
  * C0 and C1 controls without the line feed, DEL, and the characters that change the direction of text or end a line.
@@ -20,15 +21,10 @@ export function jsonLine(value: unknown): string {
 
 /** Writes to standard error. */
 export function say(text: string): void {
-  process.stderr.write(printable(text));
+  process.stderr.write(printable(withoutPasswords(text)));
 }
 
 /** Writes to standard output. */
 export function print(text: string): void {
   process.stdout.write(printable(text));
-}
-
-/** The text without the user name and password of each address in it. */
-export function withoutPasswords(text: string): string {
-  return text.replace(/(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/?#"']*@/gi, "$1***@");
 }

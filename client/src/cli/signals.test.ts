@@ -1,0 +1,103 @@
+/** How `get` ends: signals, readers that do not read, closed streams. By real processes. */
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import path from "node:path";
+import { bytesOf, CLI, execute, get, makeFolder, startOrigin, type CommandOrigin } from "../../test/command";
+
+const BODY = bytesOf(1, 300_000);
+const ENDS_WITHIN_MS = 10_000;
+let origin: CommandOrigin;
+let folder: ReturnType<typeof makeFolder>;
+beforeAll(async () => {
+  origin = await startOrigin();
+  origin.files.set("/whole", { body: BODY });
+  origin.files.set("/hangs", { body: BODY, headers: { etag: '"one"' }, hangAfter: 100_000 });
+});
+afterAll(() => origin.close());
+beforeEach(() => (folder = makeFolder()));
+afterEach(() => folder.remove());
+
+const at = (name: string): string => path.join(folder.path, name);
+
+async function until(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+describe("signals", () => {
+  test.each([
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+    ["SIGHUP", 129],
+  ] as const)("signals: %s ends a download with status %i and keeps the part", async (signal, expected) => {
+    const { status, stderr } = await get([`${origin.url}/hangs`, "-o", "f"], {
+      cwd: folder.path,
+      during: (child) =>
+        void until(() => existsSync(at("f.part")) && statSync(at("f.part")).size > 0).then(() => child.kill(signal)),
+    });
+    expect(status).toBe(expected);
+    expect(stderr).toMatch(/bytes are kept in .*f\.part/);
+    expect(existsSync(at("f"))).toBe(false);
+  });
+
+  test("signals: SIGINT with --json prints the record", async () => {
+    const { status, stdout } = await get([`${origin.url}/hangs`, "-o", "f", "--json"], {
+      cwd: folder.path,
+      during: (child) => void until(() => existsSync(at("f.part"))).then(() => child.kill("SIGINT")),
+    });
+    expect(status).toBe(130);
+    expect(JSON.parse(stdout.toString())).toMatchObject({ outcome: "aborted" });
+  });
+
+  test("signals: SIGTERM ends a download whose reader does not read", async () => {
+    const script =
+      `"${process.execPath}" "${CLI}" get --mode direct --no-record "${origin.url}/whole" ` +
+      "> >(exec sleep 25 >/dev/null 2>&1) & pid=$!; sleep 2; kill -TERM $pid; wait $pid; echo status $? >&2";
+    const startMs = performance.now();
+    const { stderr } = await execute("bash", ["-c", script], { cwd: folder.path });
+    expect(stderr).toContain("status 143");
+    expect(performance.now() - startMs).toBeLessThan(2000 + ENDS_WITHIN_MS);
+  });
+
+  test("signals: SIGTERM ends the wait for the reader of a fifo", async () => {
+    execFileSync("mkfifo", [at("fifo")]);
+    const { status } = await get([`${origin.url}/whole`, "-o", "fifo"], {
+      cwd: folder.path,
+      during: (child) => child.stderr?.once("data", () => child.kill("SIGTERM")),
+    });
+    expect(status).toBe(143);
+  });
+
+  test("signals: a fifo gets every byte", async () => {
+    execFileSync("mkfifo", [at("fifo")]);
+    const { status } = await get([`${origin.url}/whole`, "-o", "fifo"], {
+      cwd: folder.path,
+      during: (child) =>
+        child.stderr?.once("data", () => void execute("sh", ["-c", "cat fifo > copy"], { cwd: folder.path })),
+    });
+    expect(status).toBe(0);
+    await until(() => statSync(at("copy")).size === BODY.length);
+    expect(readFileSync(at("copy")).equals(BODY)).toBe(true);
+  });
+
+  test.each([
+    ["a reader that ends early", "| head -c 5", "141 0", /its reader is gone \(EPIPE\)/],
+    ["closed standard output", ">&-", "1", /Standard output is closed/],
+    ["/dev/stdout", "-o /dev/stdout | cat", "0 0", /complete/],
+    ["standard output", "-o - | cat", "0 0", /complete/],
+  ])("signals: %s", async (_name, redirection, statuses, sentence) => {
+    const command = `"${process.execPath}" "${CLI}" get --mode direct --no-record "${origin.url}/whole"`;
+    const script = `${command} ${redirection}; echo "\${PIPESTATUS[*]}" > statuses`;
+    const { stdout, stderr } = await execute("bash", ["-c", script], { cwd: folder.path });
+    expect(readFileSync(at("statuses"), "utf8").trim()).toBe(statuses);
+    expect(stderr).toMatch(sentence);
+    if (redirection.endsWith("cat")) expect(stdout.equals(BODY)).toBe(true);
+  });
+
+  test("signals: the folder of the user counts under npm run", async () => {
+    const root = path.resolve(__dirname, "../../..");
+    const words = ["--prefix", root, "run", "-s", "tributary", "--", "get", "--mode", "direct", "--no-record"];
+    const run = await execute("npm", [...words, `${origin.url}/whole`, "-o", "f"], { cwd: realpathSync(folder.path) });
+    expect(run.status).toBe(0);
+    expect(readFileSync(at("f")).equals(BODY)).toBe(true);
+  });
+});
