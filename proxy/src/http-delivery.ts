@@ -1,8 +1,7 @@
 /**
- * A delivery over HTTP: one response of GET /v1/fetch or /v1/digests.
- * It streams a shared chunk while it fills, or a body that cannot
- * be shared straight from the origin. The shaper and the client set the pace. A failure after the head resets the
- * connection, so that a client never takes a part for the whole.
+ * A delivery over HTTP: one response of GET /v1/fetch or /v1/digests. It streams a shared chunk while it fills, or a
+ * body that cannot be shared straight from the origin. The shaper and the client set the pace. A failure after the head
+ * resets the connection, so that a client never takes a part for the whole.
  */
 import type { Response } from "express";
 import {

@@ -120,6 +120,7 @@ export class HttpAgreement implements ByteCheck {
 
   async #readDigests(index: number, response: Response, blockCount: number): Promise<void> {
     const reader = response.body?.getReader();
+    this.#controller.signal.addEventListener("abort", () => void reader?.cancel().catch(() => undefined));
     let rest = new Uint8Array(0);
     while (reader && !this.#controller.signal.aborted && !this.#speakers[index]!.failure) {
       const { done, value } = await reader.read();

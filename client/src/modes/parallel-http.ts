@@ -127,6 +127,8 @@ class ParallelTransfer {
   async #readBody(index: number, response: Response, totalBytes: number, signal: AbortSignal): Promise<void> {
     const { sink, tally } = this.#download;
     const reader = response.body?.getReader();
+    // An aborted fetch may leave a read of its body pending.
+    signal.addEventListener("abort", () => void reader?.cancel().catch(() => undefined));
     let pieces: Uint8Array[] = [];
     let [blockStart, position] = [0, 0];
     while (reader && position < totalBytes) {

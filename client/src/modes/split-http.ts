@@ -219,6 +219,8 @@ class SplitTransfer {
 
   async #readBody(askId: number, proxyIndex: number, response: Response, signal: AbortSignal): Promise<void> {
     const reader = response.body?.getReader();
+    // An aborted fetch may leave a read of its body pending.
+    signal.addEventListener("abort", () => void reader?.cancel().catch(() => undefined));
     while (reader && !signal.aborted) {
       if (this.#download.sink.isFull) await this.#download.sink.ready();
       const { done, value } = await reader.read();
