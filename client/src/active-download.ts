@@ -107,7 +107,7 @@ export class ActiveDownload {
         this.#firstByteMs ??= this.elapsedMs();
         board.deliveredBytes += count;
       },
-      onCancel: (reason) => this.abort(reason),
+      onCancel: (reason) => this.giveUp(reason),
     });
   }
 
@@ -186,6 +186,15 @@ export class ActiveDownload {
     return this.#result?.kind === "failed" ? this.#result.rejection : undefined;
   }
 
+  /** The caller wants no more bytes. An error that is no abort says what failed at the caller. */
+  giveUp(reason?: unknown): void {
+    const isFault = reason instanceof Error && !["AbortError", "TimeoutError"].includes(reason.name);
+    if (!isFault) return this.abort(reason);
+    if (this.#result || this.signal.aborted) return;
+    this.#controller.abort(reason);
+    this.settle({ kind: "failed", rejection: { kind: "readerFailed", message: messageOf(reason) } });
+  }
+
   /** Ends the caller's streams. Only the first call counts. */
   settle(result: ModeResult): void {
     if (this.#result) return;
@@ -195,9 +204,10 @@ export class ActiveDownload {
       this.sink.close();
       return;
     }
-    const error = result.kind === "aborted" ? this.signal.reason : DownloadError.of(result.rejection);
-    this.sink.fail(error as Error);
-    this.#rejectHead(error as Error);
+    const error = this.signal.aborted ? (this.signal.reason as Error) : errorOf(result);
+    if (this.signal.aborted) this.sink.abort(error);
+    else this.sink.fail(error);
+    this.#rejectHead(error);
   }
 
   /**
@@ -306,6 +316,10 @@ export class ActiveDownload {
     if (result.kind === "failed") return result.rejection;
     return { kind: "aborted", message: messageOf((this.signal as { reason: unknown }).reason) };
   }
+}
+
+function errorOf(result: Exclude<ModeResult, { kind: "complete" }>): Error {
+  return result.kind === "failed" ? DownloadError.of(result.rejection) : abortError(undefined);
 }
 
 function cut({ kind, message }: Rejection): Pick<Rejection, "kind" | "message"> {

@@ -47,6 +47,22 @@ export interface GetOptions {
   signal?: AbortSignal;
   /** The download fails as stalled after this many ms without a byte. It can only shorten the waits of the settings. */
   patienceMs?: number;
+  /** The longest silence of the origin in a direct download, 100..3,600,000 ms; default 120,000. */
+  timeoutMs?: number;
+  /**
+   * How often in a row a direct download is asked for again without a new byte, 0..100; default 5. The origin's
+   * Retry-After is heeded if it is not longer than `timeoutMs`.
+   */
+  retries?: number;
+  /** Headers for the origin. Proxies never get them, so they need mode `direct`. */
+  headers?: Readonly<Record<string, string>>;
+  /** Remove the content coding (gzip, deflate, br), as browsers always do. Default false: the body as published. */
+  decode?: boolean;
+  /**
+   * Pass on the origin's answer also if it ignores the range (status 200), as a browser does. Default false: the body
+   * has the bytes of the range, or the download fails.
+   */
+  verbatim?: boolean;
   /** A text of the calling program, for example the name of a campaign. It goes into the record unchanged. */
   comment?: string;
   /** A text of the viewer. It goes into the record unchanged. */
@@ -71,11 +87,18 @@ export interface GetOptions {
 
 export interface Download {
   /** Rejects if the download ends before the origin's answer is known. */
-  head: Promise<ResponseHead>;
+  readonly head: Promise<ResponseHead>;
   /** Pieces of at most 64 KiB, in order. Each piece has its own buffer. */
-  body: ReadableStream<Uint8Array>;
-  /** Tells what happened. It always resolves, also for failed and aborted downloads. */
-  record: Promise<DownloadRecord>;
+  readonly body: ReadableStream<Uint8Array>;
+  /**
+   * Tells what happened. It always resolves, also for failed and aborted downloads. A body that is taken must be read
+   * to its end or cancelled. A body that nobody takes is thrown away after a while.
+   */
+  readonly record: Promise<DownloadRecord>;
+  /**
+   * Ends the download. An `Error` other than an AbortError or TimeoutError says what failed at the caller, for example
+   * a full disk: the download has then failed. It is aborted for any other reason. Cancelling the body does the same.
+   */
   abort(reason?: unknown): void;
 }
 

@@ -147,7 +147,7 @@ describe("arguments and reports", () => {
       source: "library",
       reportRecords: false,
     });
-    const download = client.get(`${origin.url}/file`, { mode: "direct" });
+    const download = client.get(`${origin.url}/file`, { mode: "direct", retries: 0 });
     expect(Buffer.compare(await readAll(download.body), origin.body)).toBe(0);
     expect(await download.record).toMatchObject({ outcome: "complete", netBytes: 1000, sha256: null });
     await client.close();

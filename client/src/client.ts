@@ -18,7 +18,8 @@ import { Choice } from "./choice";
 import { Directory } from "./directory";
 import { EngineLink } from "./engine-link";
 import { DownloadError, messageOf, RequestError } from "./errors";
-import { direct, fetchRest } from "./modes/direct";
+import { direct } from "./modes/direct";
+import { onAbort } from "./listen";
 import { NetworkMemory } from "./memory";
 import { mutp } from "./modes/mutp";
 import { parallelHttp } from "./modes/parallel-http";
@@ -143,25 +144,30 @@ export class ProxyClient {
     const board = this.#board;
     const inPieces = (): Hasher => this.#engine.createHasher();
     // Records tell the digest, and a fallback compares what it fetches with what was delivered.
-    const { mode, allowFallback = true } = options;
-    const isHashed = this.#reportRecords || (allowFallback === true && mode !== "direct");
+    const { mode, allowFallback = true, retries = settings.retries } = options;
+    const isHashed = this.#reportRecords || (mode === "direct" ? retries > 0 : allowFallback === true);
     const makeHasher = (): Hasher => (isHashed ? (platform.createHasher?.(inPieces) ?? inPieces()) : NO_HASHER);
     const download = new ActiveDownload({ request, platform, settings, makeHasher, board });
     const { signal } = options;
-    const onAbort = (): void => download.abort(signal?.reason);
-    if (signal?.aborted) onAbort();
-    signal?.addEventListener("abort", onAbort);
+    const abort = (): void => download.abort(signal?.reason);
+    if (signal?.aborted) abort();
+    const unlink = signal ? onAbort(signal, abort) : undefined;
     board.downloads++;
     const record = this.#execute(download, options).finally(() => {
-      signal?.removeEventListener("abort", onAbort);
+      unlink?.();
       this.#downloads.delete(download);
     });
     this.#downloads.set(download, record);
     return {
       head: download.headPromise,
-      body: download.sink.stream,
-      record,
-      abort: (reason) => download.abort(reason),
+      get body() {
+        return download.sink.takeStream();
+      },
+      get record() {
+        download.sink.expectReader();
+        return record;
+      },
+      abort: (reason) => download.giveUp(reason),
     };
   }
 
@@ -243,7 +249,7 @@ export class ProxyClient {
       configVersion,
       experiments,
     } = this.#remote.draw(this.#clientId, download.id, names);
-    const settings = withPatience({ ...this.#settings, ...drawn, ...this.#givenSettings }, given.patienceMs);
+    const settings = withPatience({ ...this.#settings, ...drawn, ...this.#givenSettings }, given);
     const traced = this.#reportRecords && 1000 * unitOf(`trace ${download.id}`) < settings.tracePerMille;
     download.goBy({
       request: parseRequest(download.request.url, { ...options, ...own }),
@@ -331,7 +337,7 @@ export class ProxyClient {
   async #fallBack(download: ActiveDownload, rejection: Rejection): Promise<ModeResult> {
     if (download.request.allowFallback !== true) return { kind: "failed", rejection };
     this.#noteFallback(download, rejection);
-    return fetchRest(download);
+    return direct(download);
   }
 
   get #isWithoutTransport(): boolean {
@@ -383,12 +389,24 @@ function offers(proxy: ProxyInfo, name: TransportName): boolean {
   return name === "webrtc" || (name === "webtransport" ? proxy.webTransport : proxy.udp) !== undefined;
 }
 
-/** Shortens the waits for bytes to at most `patienceMs`. */
-function withPatience(settings: Settings, patienceMs = Infinity): Settings {
+/**
+ * The settings with the caller's patience. Without a fallback the proxies get all of the time that the caller gives,
+ * otherwise as much as the settings say.
+ */
+function withPatience(
+  settings: Settings,
+  { patienceMs = Infinity, timeoutMs, retries, allowFallback }: GetOptions,
+): Settings {
+  const silenceMs = (usualMs: number): number => {
+    const ms = timeoutMs === undefined ? usualMs : allowFallback === false ? timeoutMs : Math.min(usualMs, timeoutMs);
+    return Math.min(ms, patienceMs);
+  };
   return {
     ...settings,
-    firstByteMs: Math.min(settings.firstByteMs, patienceMs),
-    stallMs: Math.min(settings.stallMs, patienceMs),
+    firstByteMs: silenceMs(settings.firstByteMs),
+    stallMs: silenceMs(settings.stallMs),
+    directSilenceMs: timeoutMs ?? settings.directSilenceMs,
+    retries: retries ?? settings.retries,
   };
 }
 

@@ -82,6 +82,7 @@ export class EngineLink {
     const requestId = (this.#lastRequestId = (this.#lastRequestId % 0xffff_ffff) + 1);
     this.#requests.set(requestId, handlers);
     this.#post({ type: "start", requestId, sessions, options });
+    this.#hold();
     return requestId;
   }
 
@@ -180,6 +181,7 @@ export class EngineLink {
           if (isLost()) return reject(new Error("The engine's worker has ended, and what it had hashed with it."));
           this.#digests.set(hashId, { resolve, reject });
           this.#post({ type: "digest", hashId });
+          this.#hold();
         }),
       discard: () => this.#worker && !isLost() && this.#post({ type: "discard", hashId }),
     };
@@ -201,6 +203,10 @@ export class EngineLink {
   #post(message: ToEngine, transfer: ArrayBuffer[] = []): void {
     void this.prepare();
     this.#worker!.post(message, transfer);
+  }
+
+  #hold(): void {
+    this.#worker?.hold?.(this.#requests.size + this.#digests.size > 0);
   }
 
   #spawn(): EngineWorker {
@@ -243,6 +249,7 @@ export class EngineLink {
     } else if (message.type === "digested") {
       this.#digests.get(message.hashId)?.resolve(message.hex);
       this.#digests.delete(message.hashId);
+      this.#hold();
     } else if (message.type === "sendOffer") this.#channels.get(message.channel)?.sendOffer(message.offer);
     else if (message.type === "opened") this.#channels.get(message.channel)?.opened();
     else if (message.type === "channelClosed") this.#channels.get(message.channel)?.closed(message.reason);
@@ -268,6 +275,7 @@ export class EngineLink {
         return handlers.onTrace?.(message.trace);
       case "closed":
         this.#requests.delete(message.requestId);
+        this.#hold();
         handlers.onStats(message.stats);
         handlers.onClosed();
         if (this.#requests.size === 0) this.#platform.collect?.();

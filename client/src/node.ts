@@ -12,6 +12,7 @@ import { wasmModulePath } from "@tributary/wasm-codec/node";
 import { loadNativeTransport } from "@tributary/native-transport";
 import { ProxyClient, type ProxyClientOptions } from "./client";
 import type { FromEngine } from "./messages";
+import { askOrigin } from "./origin-node";
 import type { EngineWorker, Hasher, Platform, Transport } from "./platform";
 import { nodeUdp } from "./transports/udp-node";
 import { libraryWebRtc } from "./transports/webrtc-library";
@@ -44,6 +45,7 @@ export function nodePlatform(): Platform {
     epochMs: () => Date.now(),
     randomUUID: () => crypto.randomUUID(),
     fetch: (input, init) => fetch(input, init),
+    askOrigin,
     defer: (task) => void setImmediate(task),
     transports: isNative ? [] : [libraryWebRtc],
     engineTransports: isNative ? ["webtransport", "webrtc", "udp"] : ["udp"],
@@ -69,10 +71,14 @@ function createHasher(): Hasher {
 
 function spawnEngine(): EngineWorker {
   const worker = new Worker(path.join(__dirname, "worker-node.js"));
-  worker.unref();
   return {
     post: (message, transfer) => worker.postMessage(message, transfer),
-    onMessage: (handler) => void worker.on("message", (message: FromEngine) => handler(message)),
+    onMessage: (handler) => {
+      worker.on("message", (message: FromEngine) => handler(message));
+      // Node holds a program for every worker that somebody listens to.
+      worker.unref();
+    },
+    hold: (isBusy) => (isBusy ? worker.ref() : worker.unref()),
     onFailure: (handler) => {
       worker.on("error", (error) => handler(`The engine's worker failed: ${error.message}`));
       worker.on("exit", (code) => handler(`The engine's worker ended with code ${code}.`));

@@ -5,6 +5,7 @@
 import type { TransportName } from "@tributary/contract/schema";
 import type { ProxyInfo } from "./api";
 import type { FromEngine, ToEngine } from "./messages";
+import type { AskOrigin } from "./origin";
 
 /** A way to carry a session's messages. Every transport passes the suite in test/transports. */
 export interface Transport {
@@ -48,6 +49,8 @@ export interface EngineWorker {
   /** The handler is called when the worker has ended. */
   onFailure(handler: (reason: string) => void): void;
   terminate(): void;
+  /** Whether the program must not end while the worker works. Browsers need none. */
+  hold?(isBusy: boolean): void;
 }
 
 /** SHA-256 of a body in pieces. After `update` returns, the caller may transfer the bytes away. */
@@ -68,6 +71,8 @@ export interface Platform {
   epochMs(): number;
   randomUUID(): string;
   fetch(input: string, init?: RequestInit): Promise<Response>;
+  /** Asks an origin directly. Default: by `fetch`. */
+  readonly askOrigin?: AskOrigin;
   /** Runs `task` soon, in its own macrotask: after the tasks that are queued, but not after a throttled timer. */
   defer(task: () => void): void;
   /** The transports of this thread. */

@@ -5,6 +5,7 @@
  */
 import type { Trace } from "@tributary/contract/query-schema";
 import type { DownloadRecord, ErrorReport } from "@tributary/contract/schema";
+import { quietTimeout } from "./listen";
 import type { Platform } from "./platform";
 
 /** At most this many records wait for Origo, and this many error reports. The oldest ones are dropped first. */
@@ -102,7 +103,7 @@ export class Reporter {
       const backoffMs = this.#failures === 0 ? 0 : RETRY_MS * 2 ** (this.#failures - 1);
       const delayMs = Math.min(RETRY_MS_MAX, Math.max(backoffMs, this.#askedMs));
       this.#askedMs = 0;
-      this.#timer = setTimeout(() => this.#run(), delayMs);
+      this.#timer = quietTimeout(() => this.#run(), delayMs);
     });
   }
 

@@ -16,6 +16,9 @@ export interface Request {
   readonly connections: number;
   readonly allowFallback: boolean | "proxies";
   readonly purpose: NonNullable<GetOptions["purpose"]>;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly decode: boolean;
+  readonly verbatim: boolean;
   readonly comment: string | undefined;
   readonly userComment: string | undefined;
   readonly player: string | undefined;
@@ -24,6 +27,8 @@ export interface Request {
 
 const TUNING = ["symbolBytes", "generationSize", "windowPackets", "feedbackEveryPackets", "feedbackEveryMs"] as const;
 const OFFSET_MAX = 2 ** 48 - 1;
+const TIMEOUT_MS_MAX = CLIENT_SETTINGS["client.directSilenceMs"].max;
+const RETRIES_MAX = CLIENT_SETTINGS["client.retries"].max;
 const TEXTS = [
   ["comment", 0, 1000],
   ["userComment", 0, 1000],
@@ -38,6 +43,8 @@ export function parseRequest(url: string, options: GetOptions): Request {
   if (!CACHE_MODES.includes(cache)) throw new RequestError("cache", cache, CACHE_MODES.join(", "));
   const connections = options.connections ?? CONNECTIONS_DEFAULT;
   checkInteger("connections", connections, 1, CONNECTIONS_MAX);
+  if (options.timeoutMs !== undefined) checkInteger("timeoutMs", options.timeoutMs, 100, TIMEOUT_MS_MAX);
+  if (options.retries !== undefined) checkInteger("retries", options.retries, 0, RETRIES_MAX);
   for (const [name, charsMin, charsMax] of TEXTS) {
     const length = options[name]?.length;
     if (length !== undefined && (length < charsMin || length > charsMax))
@@ -51,6 +58,9 @@ export function parseRequest(url: string, options: GetOptions): Request {
     connections,
     allowFallback: options.allowFallback ?? CLIENT_SETTINGS["client.allowFallback"].default,
     purpose: options.purpose ?? "request",
+    headers: parseHeaders(options.headers, mode),
+    decode: options.decode ?? false,
+    verbatim: options.verbatim ?? false,
     comment: options.comment,
     userComment: options.userComment,
     player: options.player,
@@ -83,6 +93,21 @@ function parseRange(range: ByteRange | undefined): ByteRange | undefined {
     Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && end >= start && end <= OFFSET_MAX;
   if (!valid) throw new RequestError("range", `${start}-${end}`, `whole numbers 0 <= start <= end <= ${OFFSET_MAX}`);
   return { start, end };
+}
+
+/** Proxies get no headers, and an answer without them may be another one. */
+function parseHeaders(headers: GetOptions["headers"] = {}, mode: Mode): Request["headers"] {
+  const names = Object.keys(headers);
+  if (names.length > 0 && mode !== "direct") throw new RequestError("headers", names, "none, or mode direct");
+  for (const name of names) {
+    try {
+      new Headers([[name, headers[name]!]]);
+    } catch {
+      throw new RequestError("headers", name, "names and values as RFC 9110 allows them");
+    }
+    if (name.toLowerCase() === "range") throw new RequestError("headers", name, "the option range");
+  }
+  return headers;
 }
 
 function parseTuning(options: GetOptions): Request["tuning"] {

@@ -7,6 +7,7 @@ import type { TransportName } from "@tributary/contract/schema";
 import type { ProxyInfo } from "./api";
 import type { Choice } from "./choice";
 import { messageOf } from "./errors";
+import { quietTimeout } from "./listen";
 import type { Channel, Platform, Transport } from "./platform";
 import { race, RaceError, type Runner } from "./race";
 import type { Settings } from "./settings";
@@ -81,7 +82,7 @@ export class Session {
     this.#lostHandlers.delete(onLost);
     this.#users--;
     if (this.#users === 0 && this.#channel)
-      this.#idleTimer = setTimeout(() => this.close("idle"), this.#settings.idleCloseMs);
+      this.#idleTimer = quietTimeout(() => this.close("idle"), this.#settings.idleCloseMs);
   }
 
   /** Drops the bytes when the channel is not open: the protocol repeats what matters. */

@@ -27,6 +27,7 @@ const FAST: Partial<Settings> = {
   connectTimeoutMs: 400,
   connectBackoffMs: 10,
   closeWaitMs: 400,
+  retries: 0,
 };
 
 export interface Scene {

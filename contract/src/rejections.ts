@@ -98,6 +98,7 @@ const NAMED_KINDS = [
   "origoUnreachable",
   "proxiesFailed",
   "rangeRefused",
+  "readerFailed",
   "requestInvalid",
   "stalled",
   // Proxies delivered other bytes than the site has.

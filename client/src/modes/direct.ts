@@ -1,10 +1,9 @@
 /**
- * Mode `direct`, and the fallback of the other modes: fetches all bytes or the rest from the origin. It returns the
- * origin's answer unchanged, also an error. It takes the rest only from an answer that matches the earlier bytes.
+ * Mode `direct`, and the fallback of the other modes: fetches all bytes or the rest from the origin, with as many
+ * requests as it takes. It returns the origin's answer, also an error. It asks again if a connection breaks or the
+ * origin says that it is busy, and waits as long as the origin asks (RFC 9110 §10.2.3).
  */
 import {
-  isSameVersion,
-  parseContentRange,
   strongValidator,
   type RangeRequest,
   type Rejection,
@@ -13,114 +12,113 @@ import {
 } from "@tributary/contract";
 import { DownloadError, messageOf } from "../errors";
 import type { ModeResult, ActiveDownload } from "../active-download";
+import { askerOf } from "../origin-fetch";
 import type { Hasher } from "../platform";
 import { StallWatch } from "../stall";
-import { headersFor, headOf, linkedAbort } from "./http";
+import { linkedAbort } from "./http";
+import { firstPart, restPart, wholePart, type Part } from "./origin-part";
 
-/**
- * Which bytes of the answer's body are ours. First `skip` bytes are dropped, then `compare` bytes must be the ones that
- * were delivered, then `take` bytes follow, or all if it is null.
- */
-interface Part {
-  skip: number;
-  compare: number;
-  take: number | null;
+/** The rest cannot be joined to the delivered bytes by a range. */
+const UNJOINABLE: ReadonlySet<RejectionKind> = new Set<RejectionKind>([
+  "originChanged",
+  "originRefused",
+  "rangeRefused",
+]);
+/** The same request may succeed later. */
+const BUSY_STATUSES = [408, 425, 429, 502, 503, 504];
+/** A connection that breaks so may hold the next time. */
+const BROKEN_CODES = ["ECONNRESET", "EPIPE", "ETIMEDOUT", "EAI_AGAIN", "UND_ERR_SOCKET"];
+/** The wait after a request that brought nothing. It doubles from the third one on. */
+const BACKOFF_MS = 1000;
+/** The wait before the next request if the last one brought bytes. */
+const RESUME_MS = 100;
+
+/** An attempt that failed and may be repeated. Without `afterMs` the origin did not say when. */
+interface Failure {
+  kind: "again";
+  rejection: Rejection;
+  afterMs?: number | undefined;
 }
 
-/** The rest cannot be joined to the delivered bytes. */
-const UNJOINABLE: ReadonlySet<RejectionKind> = new Set<RejectionKind>(["originChanged", "originRefused"]);
+/** `more`: the origin gave the beginning of what was asked for. */
+type Attempt = ModeResult | Failure | { kind: "more" };
 
 type Accept = (head: ResponseHead) => Part | Rejection;
 
-export function direct(download: ActiveDownload): Promise<ModeResult> {
-  return readOrigin(download, download.request.range, (head) => {
-    download.setHead(head, 0);
-    return { skip: 0, compare: 0, take: head.totalBytes };
-  });
+/** Fetches what is still missing. */
+export async function direct(download: ActiveDownload): Promise<ModeResult> {
+  const { retries, directSilenceMs } = download.settings;
+  for (let failures = 0; ;) {
+    const before = download.sink.deliveredBytes;
+    const isLastTry = failures >= retries;
+    const attempt = await askOnce(download, isLastTry);
+    const isProgress = download.sink.deliveredBytes > before;
+    if (attempt.kind === "more") continue;
+    if (attempt.kind !== "again") return attempt;
+    failures = isProgress ? 1 : failures + 1;
+    const waitMs = attempt.afterMs ?? (isProgress ? RESUME_MS : BACKOFF_MS * 2 ** Math.max(0, failures - 2));
+    if (failures > retries || waitMs > directSilenceMs) return { kind: "failed", rejection: attempt.rejection };
+    await pause(waitMs, download.signal);
+    if (download.signal.aborted) return { kind: "aborted" };
+  }
 }
 
 /**
- * What is still missing after another mode gave up. The rest is asked for by a range if its strong validator shows that
- * it belongs to the delivered bytes. Otherwise the body is fetched from its start, and its beginning must be equal to
- * the delivered bytes.
+ * The rest is asked for by a range if its strong validator shows that it belongs to the delivered bytes. Otherwise the
+ * body is fetched from its start, and its beginning must be equal to the delivered bytes.
  */
-export async function fetchRest(download: ActiveDownload): Promise<ModeResult> {
-  const { head, sink } = download;
-  if (!head) return direct(download);
+async function askOnce(download: ActiveDownload, isLastTry: boolean): Promise<Attempt> {
+  const { head, sink, request } = download;
+  const { range, decode } = request;
+  if (!head) return ask(download, range, isLastTry, (now) => takeFirst(download, now));
   const offset = sink.deliveredBytes;
   if (head.totalBytes === offset) return { kind: "complete" };
-  const base =
-    head.status === 206
-      ? (parseContentRange(head.headers["content-range"])?.start ?? download.request.range?.start ?? 0)
-      : 0;
-  if (offset > 0 && strongValidator(head) !== undefined) {
-    const end = head.totalBytes === null ? download.request.range?.end : base + head.totalBytes - 1;
-    const range = end === undefined ? { start: base + offset } : { start: base + offset, end };
-    const result = await readOrigin(download, range, (now) => restOf(head, now, offset, base));
-    if (result.kind !== "failed" || !UNJOINABLE.has(result.rejection.kind)) return result;
+  const base = head.status === 206 ? (range?.start ?? 0) : 0;
+  if (offset > 0 && !decode && strongValidator(head) !== undefined) {
+    const end = head.totalBytes === null ? (head.status === 206 ? range?.end : undefined) : base + head.totalBytes - 1;
+    const rest = end === undefined ? { start: base + offset } : { start: base + offset, end };
+    const attempt = await ask(download, rest, isLastTry, (now) => restPart(head, now, offset, base));
+    if (attempt.kind !== "failed" || !UNJOINABLE.has(attempt.rejection.kind)) return attempt;
   }
-  return readOrigin(download, download.request.range, (now) => wholeOf(head, now, offset, base));
+  return ask(download, range, isLastTry, (now) => wholePart(range, head, now, offset, base));
 }
 
-function restOf(head: ResponseHead, now: ResponseHead, offset: number, base: number): Part | Rejection {
-  const take = head.totalBytes === null ? null : head.totalBytes - offset;
-  if (!isSameVersion(head, now))
-    return { kind: "originChanged", message: "The rest does not have the strong validator of the delivered bytes." };
-  if (now.status === 200) return { skip: base + offset, take, compare: 0 };
-  const start = parseContentRange(now.headers["content-range"])?.start;
-  if (now.status === 206 && start === base + offset) return { skip: 0, take: take ?? now.totalBytes, compare: 0 };
-  const got = now.status === 206 ? `a range from ${start}` : `status ${now.status}`;
-  return {
-    kind: "originRefused",
-    message: `The origin does not give the rest: asked for bytes from ${base + offset}, got ${got}.`,
-  };
+function takeFirst(download: ActiveDownload, now: ResponseHead): Part | Rejection {
+  const { range, verbatim } = download.request;
+  const part = firstPart(range, now, verbatim);
+  if ("skip" in part) download.setHead(part.head ?? now, 0);
+  return part;
 }
 
-/** The body from its start. `now` must be an answer of the same length to the same request. */
-function wholeOf(head: ResponseHead, now: ResponseHead, offset: number, base: number): Part | Rejection {
-  const isPart = now.status === 206;
-  const start = isPart ? parseContentRange(now.headers["content-range"])?.start : 0;
-  if ((now.status !== 200 && !isPart) || start === undefined || start > base) {
-    const got = isPart ? `a range from ${start}` : `status ${now.status}`;
-    return { kind: "originRefused", message: `The origin does not give the body again: got ${got}.` };
-  }
-  const skip = base - start;
-  const bytes = now.totalBytes === null ? null : now.totalBytes - skip;
-  const isLonger = bytes !== null && head.totalBytes !== null && (isPart || head.status === 200);
-  if (isLonger && bytes !== head.totalBytes) {
-    const message = `The body changed its length: got ${bytes}, expected ${head.totalBytes}.`;
-    return { kind: "originChanged", message, got: bytes, limit: head.totalBytes! };
-  }
-  const whole = head.totalBytes ?? bytes;
-  return { skip, take: whole === null ? null : whole - offset, compare: offset };
-}
-
-async function readOrigin(
+async function ask(
   download: ActiveDownload,
   range: RangeRequest | undefined,
+  isLastTry: boolean,
   accept: Accept,
-): Promise<ModeResult> {
+): Promise<Attempt> {
+  const { request, settings, platform } = download;
   const { controller, unlink } = linkedAbort(download.signal);
-  const silenceMs = download.settings.directSilenceMs;
-  const watch = new StallWatch(silenceMs, silenceMs, (ms) => {
-    controller.abort(new DownloadError("originSilent", `The origin sent nothing for ${ms} ms.`));
-  });
+  const { directSilenceMs } = settings;
+  const watch = new StallWatch(directSilenceMs, directSilenceMs, (ms) =>
+    controller.abort(new DownloadError("originSilent", `The origin sent nothing for ${ms} ms.`)),
+  );
   try {
-    const response = await download.platform.fetch(download.request.url, {
-      headers: headersFor(range),
-      credentials: "omit",
-      cache: download.request.cache,
-      signal: controller.signal,
-    });
+    const { url, headers, decode, cache } = request;
+    const answer = await askerOf(platform)({ url, range, headers, decode, cache, signal: controller.signal });
     watch.progress();
-    const part = accept(headOf(response));
+    const afterMs = waitOf(answer.head, platform.epochMs());
+    const isBusy = BUSY_STATUSES.includes(answer.head.status);
+    if (isBusy && !isLastTry && (afterMs ?? 0) <= directSilenceMs)
+      return { kind: "again", rejection: busy(answer.head), afterMs };
+    const part = accept(answer.head);
     if ("kind" in part) return { kind: "failed", rejection: part };
-    await pump(download, response, part, watch);
-    return { kind: "complete" };
+    await pump(download, answer.body, part, watch);
+    return { kind: part.isLast ? "complete" : "more" };
   } catch (error) {
     if (download.signal.aborted) return { kind: "aborted" };
     const kind = error instanceof DownloadError ? error.kind : "originFailed";
-    return { kind: "failed", rejection: { kind, message: messageOf(error) } };
+    const rejection = { kind, message: messageOf(error) };
+    return mayRepeat(download, error) ? { kind: "again", rejection } : { kind: "failed", rejection };
   } finally {
     watch.pause();
     unlink();
@@ -128,10 +126,51 @@ async function readOrigin(
   }
 }
 
-async function pump(download: ActiveDownload, response: Response, part: Part, watch: StallWatch): Promise<void> {
+function busy({ status }: ResponseHead): Rejection {
+  return { kind: "originRefused", message: `The origin answered ${status}.`, got: status };
+}
+
+/** Once the origin has answered, every break of the connection is worth another request. */
+function mayRepeat(download: ActiveDownload, error: unknown): boolean {
+  if (error instanceof DownloadError) {
+    if (error.kind === "bodyShort") return true;
+    return error.kind === "originSilent" && download.head !== undefined;
+  }
+  if (download.head) return true;
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if ("code" in cause && BROKEN_CODES.includes(String(cause.code))) return true;
+  return false;
+}
+
+/** How long the origin asks to wait: seconds or a date (RFC 9110 §10.2.3). */
+function waitOf({ headers }: ResponseHead, nowMs: number): number | undefined {
+  const text = headers["retry-after"]?.trim() ?? "";
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
+  const atMs = Date.parse(text);
+  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", done);
+  });
+}
+
+async function pump(
+  download: ActiveDownload,
+  body: AsyncIterable<Uint8Array>,
+  part: Part,
+  watch: StallWatch,
+): Promise<void> {
   const prefix = part.compare > 0 ? new DeliveredPrefix(download, part.compare) : undefined;
   try {
-    await pumpAfter(prefix, download, response, part, watch);
+    await pumpAfter(prefix, download, body, part, watch);
   } finally {
     prefix?.discard();
   }
@@ -140,28 +179,25 @@ async function pump(download: ActiveDownload, response: Response, part: Part, wa
 async function pumpAfter(
   prefix: DeliveredPrefix | undefined,
   download: ActiveDownload,
-  response: Response,
+  body: AsyncIterable<Uint8Array>,
   { skip, compare, take }: Part,
   watch: StallWatch,
 ): Promise<void> {
   const { sink } = download;
   const end = take === null ? Infinity : skip + compare + take;
-  const reader = response.body?.getReader();
   let position = 0;
-  while (reader && position < end) {
-    if (sink.isFull) {
-      watch.pause();
-      await sink.ready();
-      watch.progress();
-    }
-    const { done, value } = await reader.read();
-    if (done) break;
+  for await (const bytes of body) {
     watch.progress();
-    download.addDirectBytes(value.length);
-    const ours = value.subarray(Math.max(0, skip - position), Math.max(0, end - position));
+    download.addDirectBytes(bytes.length);
+    const ours = bytes.subarray(Math.max(0, skip - position), Math.max(0, end - position));
     const fresh = prefix ? await prefix.take(ours) : ours;
     if (fresh.length > 0) sink.write(fresh);
-    position += value.length;
+    position += bytes.length;
+    if (position >= end) break;
+    if (!sink.isFull) continue;
+    watch.pause();
+    await sink.ready();
+    watch.progress();
   }
   if (prefix?.isOpen || (take !== null && position < end)) {
     throw new DownloadError("bodyShort", `The origin's body ended early: got ${position} bytes, expected ${end}.`);
@@ -198,7 +234,7 @@ class DeliveredPrefix {
     if (this.isOpen) return bytes.subarray(known.length);
     const [got, expected] = await Promise.all([this.#hasher.digest(), this.#download.digest()]);
     if (got === null || got !== expected)
-      throw new DownloadError("originChanged", "The origin's bytes differ from those that the proxies delivered.");
+      throw new DownloadError("originChanged", "The origin's bytes differ from those that were delivered.");
     return bytes.subarray(known.length);
   }
 }

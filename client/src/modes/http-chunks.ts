@@ -4,7 +4,8 @@
  */
 import { parseContentRange, type ByteRange, type Rejection, type ResponseHead } from "@tributary/contract";
 import type { ActiveDownload, ModeResult } from "../active-download";
-import { cutFault, statusFault, wholeHead } from "./http";
+import { cutFault, wholeHead } from "./http";
+import { proxiedFault } from "./origin-part";
 
 /** The answer on which the proxies of a chunk agree. */
 export interface HttpPlan {
@@ -21,11 +22,11 @@ export type FetchChunk = (
 ) => Promise<ModeResult>;
 
 export async function inChunks(download: ActiveDownload, fetchChunk: FetchChunk): Promise<ModeResult> {
-  const { range, allowFallback } = download.request;
+  const { range } = download.request;
   const { chunkBytesMax } = download.settings;
   if (range && range.end - range.start + 1 > chunkBytesMax) return inCuts(download, range, 206, fetchChunk);
   const result = await fetchChunk(range, ({ head, serverFetchMs }) => {
-    const fault = statusFault(allowFallback, head);
+    const fault = proxiedFault(download.request, range, head);
     if (!fault) download.setHead(head, serverFetchMs);
     return fault;
   });
@@ -47,7 +48,7 @@ async function inCuts(
   for (let start = whole.start; start <= end;) {
     const range = { start, end: Math.min(start + download.settings.chunkBytesMax - 1, end) };
     const result = await fetchChunk(range, ({ head, serverFetchMs, version }) => {
-      const fault = statusFault(download.request.allowFallback, head);
+      const fault = proxiedFault(download.request, range, head);
       first ??= { ...head, version };
       const cut = fault ?? cutFault(first, { ...head, version }, range);
       if (cut) return cut;

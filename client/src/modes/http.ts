@@ -27,15 +27,6 @@ export function headFrom(status: number, headers: Record<string, string>): Respo
   return { status, headers, totalBytes };
 }
 
-/**
- * Proxies answer for the origin only with bytes. Any other status could be one proxy's own, or be meant for the proxy
- * alone, so the caller asks the origin itself, if it may.
- */
-export function statusFault(allowFallback: boolean | "proxies", { status }: ResponseHead): Rejection | undefined {
-  if (allowFallback === false || status === 200 || status === 206) return undefined;
-  return { kind: "otherStatus", message: `Through the proxies the answer has status ${status}.`, got: status };
-}
-
 /** The head with which the origin would answer a request for `whole`. `first` is its answer to one part of that. */
 export function wholeHead(first: ResponseHead, whole: ByteRange, status: 200 | 206): ResponseHead {
   const { "content-range": told, ...headers } = first.headers;

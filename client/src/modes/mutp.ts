@@ -14,7 +14,8 @@ import type { ModeResult, ActiveDownload } from "../active-download";
 import type { Session, SessionPool } from "../session";
 import type { Slots } from "../slots";
 import { StallWatch } from "../stall";
-import { cutFault, statusFault, wholeHead } from "./http";
+import { cutFault, wholeHead } from "./http";
+import { proxiedFault } from "./origin-part";
 import type { ProxyFailure } from "./proxy-http";
 
 /** A session lost more often than this within a chunk stays lost. */
@@ -330,7 +331,7 @@ class MutpDownload {
 
   #handleHead(chunk: ChunkDownload, head: PlanHead): void {
     const { status, headers, totalBytes, serverFetchMs, version } = head;
-    this.#fault = statusFault(this.#download.request.allowFallback, head);
+    this.#fault = proxiedFault(this.#download.request, chunk.range, head);
     if (this.#fault) return this.stop();
     chunk.head = { status, headers, totalBytes };
     chunk.version = version;

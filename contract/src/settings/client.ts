@@ -114,16 +114,28 @@ export const CLIENT_SETTINGS = {
     group: "Fallback",
     help: "The proxies have failed if nothing arrives for this long after the first byte.",
   },
-  /** Longer than stallMs: a direct download has no fallback behind it. */
+  /** Longer than stallMs: a direct download has no fallback behind it. Some origins make a file before they send it. */
   "client.directSilenceMs": {
     type: "integer",
-    default: 30_000,
-    min: 1000,
-    max: 300_000,
+    default: 120_000,
+    min: 100,
+    max: 3_600_000,
     unit: "ms",
     perDownload: true,
     group: "Fallback",
     help: "A direct download has failed if the origin is silent for this long.",
+  },
+  "client.retries": {
+    type: "integer",
+    default: 5,
+    min: 0,
+    max: 100,
+    unit: "requests",
+    perDownload: true,
+    group: "Fallback",
+    help:
+      "How often in a row a direct download asks the origin again if a connection breaks or the origin is busy. " +
+      "New bytes begin the count again.",
   },
   "client.closeWaitMs": {
     type: "integer",

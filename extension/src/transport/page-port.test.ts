@@ -13,7 +13,7 @@ describe("page port: a request that may be carried", () => {
     await settle();
     expect(asked[0]).toMatchObject({
       url: "https://media.example/a.mp4?x",
-      options: { range: { start: 5, end: 150_004 }, allowFallback: "proxies", patienceMs: 4000 },
+      options: { range: { start: 5, end: 150_004 }, allowFallback: "proxies", verbatim: true, patienceMs: 4000 },
     });
     expect(port.heard[0]).toEqual({ type: "hello" });
     expect(port.answers[0]).toEqual({

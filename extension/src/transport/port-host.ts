@@ -47,6 +47,7 @@ export function optionsOf(
     ...(range === null ? {} : { range }),
     ...(cache === undefined ? {} : { cache }),
     allowFallback: "proxies",
+    verbatim: true,
   };
 }
 

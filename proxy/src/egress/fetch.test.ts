@@ -19,7 +19,8 @@ const server = http.createServer((request, response) => {
     void response
       .writeHead(status, { location, "access-control-allow-origin": "https://page.test", "set-cookie": "a=b" })
       .end();
-  if (url === "/ok") response.writeHead(200, { "content-length": RESOURCE.length, etag: '"1"' }).end(RESOURCE);
+  if (url === "/ok" || url === "/ok?")
+    response.writeHead(200, { "content-length": RESOURCE.length, etag: '"1"' }).end(RESOURCE);
   else if (url === "/range") {
     const [, first, last] = /bytes=(\d+)-(\d+)/.exec(request.headers.range!)!.map(Number) as [number, number, number];
     const end = Math.min(last, RESOURCE.length - 1);
@@ -37,7 +38,8 @@ const server = http.createServer((request, response) => {
   else if (url === "/hang") return;
   else if (url === "/stall") response.writeHead(200, { "content-length": 5000 }).write("a");
   else if (url === "/endless") drip(response);
-  else if (url === "/huge-header") response.writeHead(200, { "x-long": "a".repeat(20_000) }).end();
+  else if (url === "/huge-header" || url === "/long-header")
+    response.writeHead(200, { "x-long": "a".repeat(url === "/long-header" ? 40_000 : 70_000) }).end();
   else if (url === "/gzip") response.writeHead(200, { "content-encoding": "gzip" }).end("abc");
   else if (url === "/204") response.writeHead(204).end();
   else if (url === "/empty") response.writeHead(200, { "content-length": 0 }).end();
@@ -45,6 +47,13 @@ const server = http.createServer((request, response) => {
   else if (url === "/loop-a") redirect("/loop-b");
   else if (url === "/loop-b") redirect("/loop-a");
   else if (url.startsWith("/hops/")) redirect(url === "/hops/1" ? "/ok" : `/hops/${Number(url.slice(6)) - 1}`, 307);
+  else if (url.startsWith("/long-hops/"))
+    response
+      .writeHead(302, {
+        location: `/long-hops/${Number(url.slice(11)) - 1}`,
+        "access-control-allow-origin": `https://${"p".repeat(200)}.test`,
+      })
+      .end();
   else if (url === "/to-private") redirect("http://10.0.0.1/");
   else if (url === "/to-other-port") redirect("http://127.0.0.1:1/");
   else if (url === "/to-file") redirect("file:///etc/passwd");
@@ -175,7 +184,8 @@ test.each([
   ["/gzip", "contentEncoded"],
   ["/loop", "redirectLoop"],
   ["/loop-a", "redirectLoop"],
-  ["/hops/4", "tooManyRedirects"],
+  ["/hops/21", "tooManyRedirects"],
+  ["/long-hops/20", "tooManyRedirects"],
   ["/to-private", "egressRefused"],
   ["/to-other-port", "egressRefused"],
   ["/to-file", "badUrl"],
@@ -184,7 +194,15 @@ test.each([
   expect(await failure(get(path, { start: 0, end: 9 }))).toBe(kind);
 });
 
-test("fetch: three redirects are followed, and the answer has the final address", async () => {
+test("fetch: a header of 40 KB and an empty query come through", async () => {
+  expect((await get("/long-header")).headers["x-long"]).toHaveLength(40_000);
+  (await get("/ok?")).cancel();
+  expect(hits.at(-1)!.url).toBe("/ok?");
+});
+
+test("fetch: 20 redirects are followed, and the answer has the final address", async () => {
+  expect((await get("/hops/20")).status).toBe(200);
+  hits = [];
   const response = await get("/hops/3");
   expect([response.status, new URL(response.headers["location"]!).pathname]).toEqual([200, "/ok"]);
   expect(hits).toHaveLength(4);

@@ -1,8 +1,8 @@
 /**
- * The only way out of a proxy: one GET of a vetted URL. It follows at most three redirects and vets each of them. It
- * sends no header of the client except a range, and the validators of an answer that the proxy keeps. It limits sizes
- * and times. A body of another length than announced is an error. Not here: what may be fetched (policy.ts), and
- * sharing and keeping (../chunks.ts).
+ * The only way out of a proxy: one GET of a vetted URL. It follows redirects and vets each of them. It sends no header
+ * of the client except a range, and the validators of an answer that the proxy keeps. It limits sizes and times. A body
+ * of another length than announced is an error. Not here: what may be fetched (policy.ts), and sharing and keeping
+ * (../chunks.ts).
  */
 import http from "node:http";
 import https from "node:https";
@@ -24,6 +24,7 @@ import {
   type RejectionKind,
 } from "@tributary/contract";
 import { PROXY_SETTINGS } from "@tributary/contract/settings";
+import { LIMITS } from "@tributary/protocol";
 import { checkContentRange } from "./range";
 
 export interface EgressTimes {
@@ -41,8 +42,9 @@ const TIMES_DEFAULT: EgressTimes = {
   totalMs: PROXY_SETTINGS["proxy.originTotalMs"].default,
 };
 
-const REDIRECTS_MAX = 3;
-const HEADER_BYTES_MAX = 16_384;
+/** As in the Fetch standard. */
+const REDIRECTS_MAX = 20;
+const HEADER_BYTES_MAX = 65_536;
 const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
 /** Interim responses have a lower status. A plan cannot carry a higher one (docs/spec/protocol.md §3). */
 const STATUS_MIN = 200;
@@ -174,6 +176,7 @@ export class Egress {
         allowedOrigin: message.headers["access-control-allow-origin"] ?? null,
         setsCookie: message.headers["set-cookie"] !== undefined,
       });
+      checkHops(hops);
       if (!URL.canParse(location, url.href))
         throw egressError("badRedirect", "The origin redirects to a location that is not a URL.");
       url = this.vet(new URL(location, url.href).href);
@@ -214,7 +217,7 @@ export class Egress {
       method: "GET",
       hostname: hostOf(url),
       port: portOf(url),
-      path: url.pathname + url.search,
+      path: pathOf(url),
       headers: {
         host: url.host,
         "user-agent": USER_AGENT,
@@ -285,6 +288,19 @@ export class Egress {
       throw error;
     }
   }
+}
+
+/** Without the hops nobody could judge the answer as the Fetch standard does, so a client must get all of them. */
+function checkHops(hops: readonly Hop[]): void {
+  const [got, limit] = [Buffer.byteLength(formatHops(hops)), LIMITS.headerValueBytesMax];
+  if (got <= limit) return;
+  const message = `The origin redirects too often: the hops take ${got} bytes, limit ${limit}.`;
+  throw egressError("tooManyRedirects", message, { got, limit });
+}
+
+/** The path and query as they are written. `search` leaves out the question mark of an empty query. */
+function pathOf({ href, origin }: URL): string {
+  return href.slice(origin.length).split("#")[0]!;
 }
 
 /** The body's length from Content-Range in a 206, else from Content-Length. null when the origin states neither. */

@@ -14,5 +14,8 @@ test("range: Content-Range must have the start that was asked for, end no later,
   ] as const) {
     expect(() => checkContentRange(header, { start: 5, end: 9 }, announced)).toThrow();
   }
-  expect(() => checkContentRange("bytes 0-9/100", undefined, 10)).toThrow();
+  expect(() => checkContentRange("bytes 0-9/100", undefined, 10)).toThrow("asked for the whole, got bytes 0-9/100");
+  expect(() => checkContentRange("bytes 0-99/600", { start: 5, end: 9 }, 100)).toThrow(
+    "asked for bytes=5-9, got bytes 0-99/600",
+  );
 });

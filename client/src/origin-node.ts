@@ -1,0 +1,126 @@
+/**
+ * Asks origins in Node, where `fetch` would change the answer: it decodes content codings, limits the headers to 16 KB,
+ * drops the question mark of an empty query, and refuses some ports. This module decides nothing about downloads.
+ */
+import { PassThrough, pipeline, type Duplex, type Readable } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+import type { RangeRequest } from "@tributary/contract";
+import { Agent, EnvHttpProxyAgent, type Dispatcher } from "undici";
+import { DownloadError } from "./errors";
+import { headersFor } from "./modes/http";
+import type { AskOrigin, OriginAnswer, OriginRequest } from "./origin";
+
+const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
+/** As in the Fetch standard. */
+const REDIRECTS_MAX = 20;
+/** As in curl. */
+const HEADER_BYTES_MAX = 300 * 1024;
+/** Whoever reads the body limits these times. */
+const LIMITS = { headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: HEADER_BYTES_MAX } as const;
+/** These headers are for the host that the caller named (Fetch standard, HTTP-redirect fetch). */
+const PERSONAL_HEADERS = ["authorization", "cookie", "host", "proxy-authorization"];
+const PROXY_VARIABLES = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"];
+const USER_AGENT = "tributary/0.1";
+
+const DECODERS: Record<string, () => Duplex> = {
+  gzip: createGunzip,
+  "x-gzip": createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
+
+let shared: Dispatcher | undefined;
+
+/** One for the process. It goes through the HTTP proxy that the environment names (http_proxy, NO_PROXY). */
+function dispatcher(): Dispatcher {
+  const isProxied = PROXY_VARIABLES.some((name) => process.env[name]);
+  return (shared ??= isProxied ? new EnvHttpProxyAgent(LIMITS) : new Agent(LIMITS));
+}
+
+export const askOrigin: AskOrigin = async (request) => {
+  const { range, signal, decode } = request;
+  let headers = lowerCased(request.headers);
+  let url = request.url;
+  for (let redirects = 0; ; redirects++) {
+    const answer = await ask(url, range, headers, signal);
+    const location = answer.headers["location"];
+    if (!REDIRECT_STATUSES.includes(answer.statusCode) || location === undefined) return describe(answer, decode);
+    answer.body.on("error", () => undefined).destroy();
+    if (redirects === REDIRECTS_MAX)
+      throw new DownloadError("tooManyRedirects", `The origin redirects too often: limit ${REDIRECTS_MAX}.`);
+    const next = targetOf(String(location), url);
+    if (new URL(next).origin !== new URL(url).origin)
+      headers = Object.fromEntries(Object.entries(headers).filter(([name]) => !PERSONAL_HEADERS.includes(name)));
+    url = next;
+  }
+};
+
+function ask(
+  url: string,
+  range: RangeRequest | undefined,
+  headers: OriginRequest["headers"],
+  signal: AbortSignal,
+): Promise<Dispatcher.ResponseData> {
+  const { origin } = new URL(url);
+  return dispatcher().request({
+    origin,
+    path: pathOf(url),
+    method: "GET",
+    headers: { "user-agent": USER_AGENT, accept: "*/*", ...headersFor(range), ...headers },
+    signal,
+  });
+}
+
+/** The path and query as they are written. `URL.search` leaves out the question mark of an empty query. */
+function pathOf(url: string): string {
+  return url.slice(new URL(url).origin.length).split("#")[0]!;
+}
+
+function targetOf(location: string, base: string): string {
+  if (!URL.canParse(location, base))
+    throw new DownloadError("badRedirect", "The origin redirects to a location that is not a URL.");
+  const { href, protocol, username, password } = new URL(location, base);
+  if (!/^https?:$/.test(protocol) || username || password)
+    throw new DownloadError(
+      "badRedirect",
+      "The origin redirects to an address that is not http or https without user name and password.",
+    );
+  return href;
+}
+
+function describe(answer: Dispatcher.ResponseData, decode: boolean): OriginAnswer {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(answer.headers))
+    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(", ") : value;
+  const length = headers["content-length"];
+  const codings = (headers["content-encoding"] ?? "").toLowerCase().split(",");
+  const coded = codings.map((name) => name.trim()).filter((name) => name !== "" && name !== "identity");
+  const totalBytes = length !== undefined && /^\d{1,15}$/.test(length) ? Number(length) : null;
+  const status = answer.statusCode;
+  if (!decode || coded.length === 0) return { head: { status, headers, totalBytes }, body: piecesOf(answer.body) };
+  return { head: { status, headers, totalBytes: null }, body: piecesOf(decoded(answer.body, coded)) };
+}
+
+/** Plain arrays, because `slice` of a Buffer copies nothing. Leaving early ends the request. */
+async function* piecesOf(body: Readable): AsyncGenerator<Uint8Array> {
+  for await (const { buffer, byteOffset, byteLength } of body as AsyncIterable<Buffer>)
+    yield new Uint8Array(buffer, byteOffset, byteLength);
+}
+
+/** Codings are listed in the order in which they were applied (RFC 9110 §8.4). */
+function decoded(body: Readable, codings: readonly string[]): Readable {
+  const decoders = codings.toReversed().map((name) => {
+    const make = DECODERS[name];
+    if (make) return make();
+    body.on("error", () => undefined).destroy();
+    const known = Object.keys(DECODERS).join(", ");
+    throw new DownloadError("contentEncoded", `The content coding is not known: got ${name}, known ${known}.`);
+  });
+  const last = new PassThrough();
+  pipeline([body, ...decoders, last], () => undefined);
+  return last;
+}
+
+function lowerCased(headers: OriginRequest["headers"]): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}

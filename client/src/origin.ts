@@ -1,0 +1,21 @@
+/** The interface by which a download asks an origin directly. */
+import type { CacheMode, RangeRequest, ResponseHead } from "@tributary/contract";
+
+export interface OriginRequest {
+  url: string;
+  range: RangeRequest | undefined;
+  /** Further headers of the caller. Only the origin gets them. */
+  headers: Readonly<Record<string, string>>;
+  /** Remove the content coding from the body. Without it the body comes as it was sent, where the platform can. */
+  decode: boolean;
+  cache: CacheMode;
+  signal: AbortSignal;
+}
+
+/** An origin's answer. Whoever has it reads the body or ends it by the request's signal. */
+export interface OriginAnswer {
+  head: ResponseHead;
+  body: AsyncIterable<Uint8Array>;
+}
+
+export type AskOrigin = (request: OriginRequest) => Promise<OriginAnswer>;
