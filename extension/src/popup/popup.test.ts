@@ -2,6 +2,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 import type { LiveFigures } from "../shared/runtime";
 import { BUILT_IN } from "../shared/settings";
+import { DIRECT_MS } from "../transport/detours";
 import { History } from "./chart";
 import { Merge } from "./merge";
 import { Rates, wastedShare } from "./rates";
@@ -113,11 +114,27 @@ describe("popup: words", () => {
       atMs: 0,
     };
     expect(troubleSentence(say, BUILT_IN, trouble)).toBe(
-      "Origo (http://127.0.0.1:7600) does not answer. Video plays directly.",
+      "Origo (http://127.0.0.1:7600) does not answer. Check its address in the options. Video plays directly.",
     );
     expect(troubleSentence(say, { ...BUILT_IN, enabled: false }, trouble)).toBeNull();
     expect(troubleSentence(say, { ...BUILT_IN, mode: "direct" }, trouble)).toBeNull();
   });
+
+  test("a host that the proxies' operator does not allow is named, with what the viewer can do", () => {
+    const trouble = { kind: "egressRefused", detail: "cdn.example", atMs: 0 };
+    expect(troubleSentence(say, BUILT_IN, trouble)).toBe(
+      "These proxies do not serve cdn.example. Ask the people who run them to allow this site, or enter " +
+        "another Origo in the options. Video plays directly.",
+    );
+  });
+
+  test.each([...Object.keys(DIRECT_MS), "origoUnreachable", "noProxies", "busy", "resting", "late", "stalled"])(
+    "a viewer reads what to do about %s",
+    (kind) =>
+      expect(troubleSentence(say, BUILT_IN, { kind, detail: "cdn.example", atMs: 0 })).toMatch(
+        /(?:You need to do nothing|tell the people who run|Ask the people who run|in the options)[\w ,]*\. Video plays/,
+      ),
+  );
 
   test("the line under the name says what Tributary does", () => {
     expect(statusSentence(say, { ...BUILT_IN, enabled: false }, null, 0)).toMatch(/^Off/);
