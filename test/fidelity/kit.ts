@@ -34,6 +34,7 @@ export interface Asked {
   readonly host: number;
   readonly method: string;
   readonly path: string;
+  readonly range: string | undefined;
   readonly atMs: number;
 }
 

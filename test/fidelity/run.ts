@@ -144,7 +144,14 @@ function answersOf(host: number, { each, hosts, log, memory }: Scene): http.Requ
     const by = "sec-fetch-mode" in request.headers ? "browser" : "proxy";
     const exchange: Exchange = { request, response, url, path: url.pathname, host, by, memory, hosts };
     if (url.pathname === "/favicon.ico") return void response.writeHead(204).end();
-    log.push({ by, host, method: request.method ?? "", path: request.url ?? "", atMs: Date.now() });
+    log.push({
+      by,
+      host,
+      method: request.method ?? "",
+      path: request.url ?? "",
+      range: request.headers.range,
+      atMs: Date.now(),
+    });
     if (/^\/(warm|lead)\//.test(url.pathname)) return give(exchange, bodyOf("unmarked", 60_000));
     if (url.pathname === "/page.html" && host === 0) {
       const headers = { "content-type": "text/html; charset=utf-8", ...each.pageHeaders?.(hosts) };
@@ -185,12 +192,13 @@ function tabOf(page: Tab["page"], hosts: Hosts, memory: Record<string, number>, 
 
 /** Whether a file of the case itself came through the proxies. */
 function hasCarried(log: readonly Asked[]): boolean {
-  return log.some(({ path }) => !LEADS.test(path) && isCarried(log, path));
+  return log.some(({ path, range }) => !LEADS.test(path) && isCarried(log, path, range));
 }
 
 /** In a comparison the browser asks first. */
-function isCarried(log: readonly Asked[], path: string): boolean {
-  return !/^\/(warm|lead)\//.test(path) && log.find((asked) => asked.path === path)?.by === "proxy";
+function isCarried(log: readonly Asked[], path: string, range?: string): boolean {
+  const first = log.find((asked) => asked.path === path && asked.range === range);
+  return !/^\/(warm|lead)\//.test(path) && first?.by === "proxy";
 }
 
 /** Fetches until a request of the page comes through a proxy. Until then the extension may still be connecting. */

@@ -79,7 +79,7 @@ const taken = (
 });
 
 const COUNTED = (
-  "loadstart durationchange resize loadedmetadata loadeddata canplay play playing pause seeking seeked ended error " +
+  "loadstart durationchange resize loadedmetadata loadeddata play playing pause seeking seeked ended error " +
   "abort emptied ratechange"
 ).split(" ");
 
@@ -144,10 +144,15 @@ export const ELEMENTS: FidelityCase[] = [
   taken(
     "seek-while-paused",
     `video.preload = "auto"; video.src = url; await until("loadeddata");
-     for (const to of [3, 12, 5, 20]) { video.currentTime = to; await until("seeked"); note(video.currentTime); }`,
+     for (const to of [3, 12, 5, 20]) {
+       video.currentTime = to; await until("seeked"); note(video.currentTime); await seen(700);
+     }`,
   ),
   taken("paused-at-once", `video.src = url; await started(video.play()); video.pause(); await seen(2500)`),
-  taken("played-and-paused", `video.src = url; const playing = video.play(); video.pause(); await started(playing)`),
+  taken(
+    "played-and-paused",
+    `video.src = url; const playing = video.play(); video.pause(); await started(playing); await seen(2500)`,
+  ),
   taken(
     "to-its-end",
     `video.preload = "auto"; video.src = url; await seen(2000); video.currentTime = 22.5; await video.play();
