@@ -1,10 +1,17 @@
-/**
- * The store package: it has no content script until the viewer allows a site. A test cannot answer the browser's
- * prompt, so a changed manifest grants the sample's site. Nothing else is changed.
- */
-import { readFile, rm, writeFile } from "node:fs/promises";
+/** The packages that the stores get, used as a viewer uses them, in both browsers. */
+import { readFile } from "node:fs/promises";
 import path from "node:path";
-import { openBrowser, repoRoot, samplePageState, segmentMismatch, startFleet, type Fleet } from "@tributary/lab-stack";
+import {
+  openBrowser,
+  openStorePackage,
+  repoRoot,
+  samplePageState,
+  segmentMismatch,
+  startFleet,
+  type Fleet,
+  type SamplePageState,
+} from "@tributary/lab-stack";
+import type { Page } from "puppeteer-core";
 import { accessLog, eventually } from "./support";
 
 let fleet: Fleet;
@@ -13,94 +20,56 @@ beforeAll(async () => {
 });
 afterAll(() => fleet.stop());
 
-/** Turns a copy of the demo package into the store package. */
-const asStorePackage =
-  (granted: string[]) =>
-  async (folder: string): Promise<void> => {
-    // eslint-disable-next-line @typescript-eslint/no-require-imports
-    const { manifestText } = require(path.join(repoRoot, "extension/manifest.js")) as {
-      manifestText(browser: string, access: string): string;
-    };
-    const manifest = JSON.parse(manifestText("chromium", "asked")) as Record<string, unknown>;
-    await writeFile(path.join(folder, "manifest.json"), JSON.stringify({ ...manifest, host_permissions: granted }));
-  };
+const playedTo = (page: Page, second: number): Promise<SamplePageState> =>
+  eventually(
+    () => samplePageState(page),
+    (state) => state.currentTime >= second,
+    60,
+  );
 
-const defaults = (): { origoUrl: string; mode: string; connections: number } => ({
-  origoUrl: fleet.origo.url,
-  mode: "coded",
-  connections: 2,
-});
-const REGISTERED = "chrome.scripting.getRegisteredContentScripts().then((scripts) => scripts.length)";
+/** The segments that the proxies asked the origin for. */
+const carriedSince = async (startedMs: number): Promise<string[]> =>
+  (await accessLog(fleet, startedMs))
+    .filter(({ path: at, userAgent }) => at.endsWith(".m4s") && !/mozilla/i.test(userAgent))
+    .map(({ path: at }) => at);
 
-test("the media of an allowed site are carried with right bytes", async () => {
-  const open = await openBrowser({
-    headless: true,
-    defaults: defaults(),
-    prepare: asStorePackage(["*://127.0.0.1/*"]),
-  });
-  try {
-    const worker = await (await open.browser.waitForTarget((target) => target.type() === "service_worker")).worker();
-    expect(
-      await eventually(
-        () => worker?.evaluate(REGISTERED),
-        (count) => count === 2,
-      ),
-    ).toBe(2);
-    const startedMs = Date.now();
-    const page = await open.browser.newPage();
-    await page.goto(`${fleet.sample.url}/hls.html`);
-    const { currentTime, segments, errors } = await eventually(
-      () => samplePageState(page),
-      (state) => state.currentTime >= 4,
-      60,
-    );
-    expect(errors).toEqual([]);
-    expect(currentTime).toBeGreaterThanOrEqual(4);
-    expect(segments.map((segment) => segmentMismatch(segment)).filter(Boolean)).toEqual([]);
-    expect(
-      (await accessLog(fleet, startedMs)).filter(
-        ({ path: at, userAgent }) => at.endsWith(".m4s") && !/mozilla/i.test(userAgent),
-      ).length,
-    ).toBeGreaterThan(0);
-  } finally {
-    await open.close();
-  }
-});
+test.each(["chromium", "firefox"] as const)(
+  "%s: the packed store package is in no page until the viewer turns the site on; then media are carried",
+  async (name) => {
+    const open = await openStorePackage(name);
+    try {
+      const options = await open.newPage();
+      // In Firefox no end of loading is told of such a page.
+      void options.goto(`${open.base}/options.html`).catch(() => undefined);
+      await eventually(() => options.$("#origo").catch(() => null), Boolean);
+      const records = (): Promise<boolean> => options.$eval("#records", (box) => (box as HTMLInputElement).checked);
+      expect(await records()).toBe(false);
+      await options.$eval(
+        "#origo",
+        (box, url) => {
+          (box as HTMLTextAreaElement).value = url;
+          box.dispatchEvent(new Event("change"));
+        },
+        fleet.origo.url,
+      );
+      const page = await open.newPage();
+      const startedMs = Date.now();
+      await page.goto(`${fleet.sample.url}/hls.html`, { waitUntil: "domcontentloaded" });
+      expect((await playedTo(page, 3)).currentTime).toBeGreaterThanOrEqual(3);
+      expect(await carriedSince(startedMs)).toEqual([]);
 
-test("without an allowed site the extension is in no page, and records are off", async () => {
-  const withoutDefaults = async (folder: string): Promise<void> => {
-    await asStorePackage([])(folder);
-    await rm(path.join(folder, "defaults.json"));
-  };
-  const open = await openBrowser({ headless: true, defaults: defaults(), prepare: withoutDefaults });
-  try {
-    const welcome = await open.browser.waitForTarget((target) => target.url().endsWith("/welcome.html"));
-    expect(await (await welcome.page())?.$$eval("main p", (sentences) => sentences.length)).toBe(3);
-    const options = await open.browser.newPage();
-    await options.goto(welcome.url().replace("welcome.html", "options.html"));
-    await options.waitForSelector("#mode option");
-    expect(await options.$eval("#records", (box) => (box as HTMLInputElement).checked)).toBe(false);
-    const page = await open.browser.newPage();
-    const startedMs = Date.now();
-    await page.goto(`${fleet.sample.url}/hls.html`);
-    expect(
-      (
-        await eventually(
-          () => samplePageState(page),
-          ({ currentTime }) => currentTime >= 3,
-          60,
-        )
-      ).currentTime,
-    ).toBeGreaterThanOrEqual(3);
-    expect(
-      (await accessLog(fleet, startedMs)).filter(
-        ({ path: at, userAgent }) => at.endsWith(".m4s") && !/mozilla/i.test(userAgent),
-      ),
-    ).toEqual([]);
-  } finally {
-    await open.close();
-  }
-});
+      await open.allowSite(page);
+      await page.goto(`${fleet.sample.url}/hls.html`, { waitUntil: "domcontentloaded" });
+      const { currentTime, segments, errors } = await playedTo(page, 6);
+      expect(errors).toEqual([]);
+      expect(currentTime).toBeGreaterThanOrEqual(6);
+      expect(segments.map((segment) => segmentMismatch(segment)).filter(Boolean)).toEqual([]);
+      expect((await carriedSince(startedMs)).length).toBeGreaterThan(0);
+    } finally {
+      await open.close();
+    }
+  },
+);
 
 test("the demo and the store packages differ only in what they may read", async () => {
   const demo = JSON.parse(await readFile(path.join(repoRoot, "extension/dist/chromium/manifest.json"), "utf8")) as {

@@ -19,7 +19,7 @@ beforeAll(async () => {
       onInstalled: deaf,
       onStartup: deaf,
       getURL: (path: string) => `chrome-extension://own/${path}`,
-      getManifest: () => ({ content_scripts: [] }),
+      getManifest: () => ({ content_scripts: [{}] }),
       sendMessage: (message: { to: string }) => Promise.resolve(void sent.push(message)),
     },
     storage: { local, onChanged: { addListener: (listener: Listener) => listeners.changed.push(listener) } },

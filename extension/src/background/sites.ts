@@ -2,10 +2,12 @@
  * Sites: registers the content scripts for the sites that the viewer allowed, and again after each change. A package
  * whose manifest declares content scripts for every site needs none of this.
  */
+import { readsEverySite } from "../shared/sites";
+
 let last: Promise<void> = Promise.resolve();
 
 export function syncSites(): Promise<void> {
-  if (chrome.runtime.getManifest().content_scripts !== undefined) return Promise.resolve();
+  if (readsEverySite()) return Promise.resolve();
   last = last.then(register).catch((error: unknown) => console.error("content scripts were not registered:", error));
   return last;
 }

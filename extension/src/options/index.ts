@@ -4,12 +4,12 @@
  */
 import { SettingsView, element } from "../shared/controls";
 import { localize, say } from "../shared/say";
+import { readsEverySite, sitesOf } from "../shared/sites";
 import { parseOrigoUrls } from "../shared/settings";
 
 const origo = element<HTMLTextAreaElement>("origo");
 const records = element<HTMLInputElement>("records");
 const experimental = element<HTMLInputElement>("experimental");
-const readsEverySite = chrome.runtime.getManifest().content_scripts !== undefined;
 const view = new SettingsView(show);
 
 function show(): void {
@@ -25,10 +25,13 @@ function tellSaved(key: string): void {
 
 async function showSites(): Promise<void> {
   const { offSites } = view.settings;
-  const { origins = [] } = readsEverySite ? {} : await chrome.permissions.getAll();
-  element("sites-help").textContent = say(readsEverySite ? "sitesAll" : "sitesHelp");
-  element("no-sites").hidden = readsEverySite || origins.length > 0;
-  fill("sites", origins, (origin) => chrome.permissions.remove({ origins: [origin] }).then(showSites));
+  const { origins = [] } = readsEverySite() ? {} : await chrome.permissions.getAll();
+  element("sites-help").textContent = say(readsEverySite() ? "sitesAll" : "sitesHelp");
+  element("no-sites").hidden = readsEverySite() || origins.length > 0;
+  const allowed = sitesOf(origins);
+  fill("sites", [...allowed.keys()], (site) =>
+    chrome.permissions.remove({ origins: allowed.get(site) ?? [] }).then(showSites),
+  );
   element("off-title").hidden = offSites.length === 0;
   fill("off-sites", offSites, (site) => view.save({ offSites: offSites.filter((each) => each !== site) }));
 }
@@ -74,7 +77,7 @@ async function mayCollect(): Promise<boolean> {
 
 async function reset(): Promise<void> {
   await chrome.storage.local.clear();
-  const { origins = [] } = readsEverySite ? {} : await chrome.permissions.getAll();
+  const { origins = [] } = readsEverySite() ? {} : await chrome.permissions.getAll();
   if (origins.length > 0) await chrome.permissions.remove({ origins });
   location.hash = "reset";
   location.reload();

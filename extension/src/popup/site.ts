@@ -4,16 +4,14 @@
  */
 import { element, type SettingsView } from "../shared/controls";
 import { say } from "../shared/say";
-import { isBoundToViewer, patternOf, siteOf } from "../shared/sites";
-
-const readsEverySite = chrome.runtime.getManifest().content_scripts !== undefined;
+import { isBoundToViewer, patternsOf, readsEverySite, siteOf } from "../shared/sites";
 
 export class SiteSwitch {
   readonly #view: SettingsView;
   readonly #button = element<HTMLButtonElement>("site");
   #tab: chrome.tabs.Tab | undefined;
   #site: string | undefined;
-  #isAllowed = readsEverySite;
+  #isAllowed = readsEverySite();
 
   constructor(view: SettingsView) {
     this.#view = view;
@@ -30,8 +28,8 @@ export class SiteSwitch {
         ? await chrome.tabs.query({ active: true, currentWindow: true })
         : [await chrome.tabs.get(Number(told))];
     this.#site = siteOf(this.#tab?.url);
-    if (this.#site !== undefined && !readsEverySite)
-      this.#isAllowed = await chrome.permissions.contains({ origins: [patternOf(this.#site)] });
+    if (this.#site !== undefined && !this.#isAllowed)
+      this.#isAllowed = await chrome.permissions.contains({ origins: patternsOf(this.#site) });
     this.show();
   }
 
@@ -61,7 +59,7 @@ export class SiteSwitch {
     const others = offSites.filter((each) => each !== site);
     if (this.#isOn()) return this.#view.save({ offSites: [...others, site] });
     if (!this.#isAllowed) {
-      this.#isAllowed = await chrome.permissions.request({ origins: [patternOf(site)] });
+      this.#isAllowed = await chrome.permissions.request({ origins: patternsOf(site) });
       if (!this.#isAllowed) return this.show();
       element("reload").hidden = false;
     }

@@ -1,4 +1,4 @@
-import { isBoundToViewer, isOnAt, patternOf, siteOf } from "./sites";
+import { isBoundToViewer, isOnAt, patternsOf, readsEverySite, siteOf, sitesOf } from "./sites";
 
 test.each([
   ["https://video.example.org:8443/watch?v=1", "video.example.org"],
@@ -9,8 +9,25 @@ test.each([
   [undefined, undefined],
 ])("the site of %j", (url, site) => expect(siteOf(url)).toBe(site));
 
-test("the asked pattern has both schemes and only this host", () =>
-  expect(patternOf("a.example")).toBe("*://a.example/*"));
+test("the asked patterns have both schemes and only this host", () =>
+  expect(patternsOf("a.example")).toEqual(["http://a.example/*", "https://a.example/*"]));
+
+test("allowed patterns of one site are one site", () =>
+  expect([...sitesOf(["http://a.example/*", "https://*.b.example/*", "https://a.example/*", "<all_urls>"])]).toEqual([
+    ["a.example", ["http://a.example/*", "https://a.example/*"]],
+    ["*.b.example", ["https://*.b.example/*"]],
+    ["<all_urls>", ["<all_urls>"]],
+  ]));
+
+test.each([
+  [undefined, false],
+  [null, false],
+  [[], false],
+  [[{ js: ["page.js"] }], true],
+])("with the content scripts %j the package reads every site: %s", (content_scripts, does) => {
+  Object.assign(globalThis, { chrome: { runtime: { getManifest: () => ({ content_scripts }) } } });
+  expect(readsEverySite()).toBe(does);
+});
 
 test.each([
   ["www.youtube.com", true],

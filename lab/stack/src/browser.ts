@@ -50,8 +50,10 @@ export interface OpenBrowser {
 export interface OpenOptions {
   /** Default chromium. */
   name?: BrowserName;
-  /** undefined: the browser opens without the extension. */
+  /** Opens with the demo package, with these settings. */
   defaults?: ExtensionDefaults;
+  /** Opens with this package as it is, a folder or for Firefox a zip. Without `defaults` and `packed`: no extension. */
+  packed?: string;
   headless: boolean;
   /** For Chromium only. */
   flags?: readonly string[];
@@ -72,6 +74,8 @@ export interface OpenOptions {
   secureHost?: string;
 }
 
+const hasExtension = ({ defaults, packed }: OpenOptions): boolean => defaults !== undefined || packed !== undefined;
+
 /** Throws if the browser is not on this machine. */
 export async function openBrowser(options: OpenOptions): Promise<OpenBrowser> {
   const name = options.name ?? "chromium";
@@ -80,7 +84,7 @@ export async function openBrowser(options: OpenOptions): Promise<OpenBrowser> {
   if (!executablePath)
     throw new Error(`no ${spoken} found: install it, or name its path in the variable ${name.toUpperCase()}`);
   const folder = await mkdtemp(path.join(os.tmpdir(), "tributary-browser-"));
-  const extensionDir = path.join(folder, "extension");
+  const extensionDir = options.packed ?? path.join(folder, "extension");
   if (options.defaults) {
     await cp(builtExtensionDir(options.build ?? name), extensionDir, { recursive: true });
     await writeExtensionDefaults(extensionDir, options.defaults);
@@ -94,7 +98,7 @@ export async function openBrowser(options: OpenOptions): Promise<OpenBrowser> {
   );
   const update = (): Promise<void> =>
     (isFirefox ? installInFirefox : installInChromium)(browser, extensionDir, options.isPrivate === true);
-  if (options.defaults) await update();
+  if (hasExtension(options)) await update();
   const windows = options.isPrivate === true && !isFirefox ? await browser.createBrowserContext() : browser;
   const close = async (): Promise<void> => {
     await browser.close().catch(() => undefined);
@@ -109,13 +113,13 @@ async function installInChromium(browser: Browser, extensionDir: string, isPriva
   await session.detach();
 }
 
-/** puppeteer has no option for Firefox's private windows. */
-async function installInFirefox(browser: Browser, extensionDir: string, isPrivate: boolean): Promise<void> {
+/** Installs a folder or a zip. puppeteer has no option for either Firefox's private windows or archives. */
+export async function installInFirefox(browser: Browser, extension: string, isPrivate: boolean): Promise<void> {
   const { connection } = browser as unknown as {
     connection: { send(method: string, params: object): Promise<unknown> };
   };
   await connection.send("webExtension.install", {
-    extensionData: { type: "path", path: extensionDir },
+    extensionData: { type: extension.endsWith(".zip") ? "archivePath" : "path", path: extension },
     "moz:allowPrivateBrowsing": isPrivate,
   });
 }
@@ -130,7 +134,7 @@ function launchChromium(executablePath: string, userDataDir: string, options: Op
     headless: options.headless,
     pipe: true,
     ignoreDefaultArgs: ["--enable-automation"],
-    enableExtensions: options.defaults !== undefined,
+    enableExtensions: hasExtension(options),
     ...(options.headless ? {} : { defaultViewport: null }),
     args: [...browserFlags(), ...(options.flags ?? [])],
   });
@@ -155,7 +159,7 @@ async function launchFirefox(executablePath: string, userDataDir: string, option
 }
 
 /** The add-on's id in the manifest, and the address that the tests give it. */
-const FIREFOX_ADD_ON = "{6d3c1b5e-9f0a-4b7e-8a51-3f2f0c9d7e64}";
+export const FIREFOX_ADD_ON = "{6d3c1b5e-9f0a-4b7e-8a51-3f2f0c9d7e64}";
 export const FIREFOX_UUID = "2f1d9c7a-5b1e-4a64-9c8e-0a4d5e6f7081";
 
 /**

@@ -2,6 +2,7 @@
 export { builtExtensionDir, FIREFOX_UUID, openBrowser, samplePageState, writeExtensionDefaults } from "./browser";
 export type { BrowserName, ExtensionDefaults, OpenBrowser, OpenOptions, SamplePageState } from "./browser";
 export { findChromium, findFirefox } from "./chromium";
+export { openStorePackage, type StorePackage } from "./store-package";
 export { DEFAULT_PORTS, freePort, repoRoot, startFleet } from "./fleet";
 export type { Fleet, FleetOptions } from "./fleet";
 export { recordsOf, recordsSince } from "./records";
