@@ -36,6 +36,16 @@ export async function loadPlaylist(loader: Loader, url: string): Promise<Playlis
   }));
 }
 
+/** The length of a file whose server gives ranges. Undefined if it does not. */
+export function resourceBytes(loader: Loader, url: string): Promise<number | undefined> {
+  const read = async (response: Response): Promise<number | undefined> => {
+    await response.body?.cancel();
+    const total = /^bytes 0-0\/(\d+)$/.exec(response.headers.get("content-range") ?? "")?.[1];
+    return response.status === 206 && total !== undefined ? Number(total) : undefined;
+  };
+  return load(loader, url, "file", read, { range: "bytes=0-0" });
+}
+
 /** Keeps each key, because many segments have the same one. */
 export class Keys {
   readonly #known = new Map<string, Promise<Uint8Array>>();
@@ -75,11 +85,12 @@ async function load<T>(
   url: string,
   what: string,
   read: (response: Response) => Promise<T>,
+  headers: Record<string, string> = {},
 ): Promise<T> {
   for (let failures = 1; ; failures++) {
     const timeout = AbortSignal.timeout(ANSWER_MS_MAX);
     try {
-      const response = await loader.fetch(url, { signal: AbortSignal.any([loader.signal, timeout]) });
+      const response = await loader.fetch(url, { headers, signal: AbortSignal.any([loader.signal, timeout]) });
       if (response.ok) return await read(response);
       await response.body?.cancel();
       throw new Error(`the origin answered ${response.status}`);

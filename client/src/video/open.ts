@@ -2,12 +2,14 @@
 import { parseHls, type HlsRendition, type Media } from "./hls";
 import { loadPlaylist, shown, type Loader, type Playlist } from "./load";
 import { VideoError, type Presentation, type Rendition, type SegmentList } from "./presentation";
+import { openDash } from "./open-dash";
 import { formatOfContent } from "./recognise";
 
 export async function openVideo(loader: Loader, url: string): Promise<Presentation> {
   const playlist = await loadPlaylist(loader, url);
   const format = formatOfContent(playlist.text);
   if (format === "hls") return openHls(loader, url, playlist);
+  if (format === "dash") return openDash(loader, playlist);
   throw new VideoError(`${shown(url)} is no playlist: it begins with ${JSON.stringify(playlist.text.slice(0, 40))}.`);
 }
 
