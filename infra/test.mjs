@@ -165,7 +165,9 @@ async function main() {
   const steps = STEPS.filter((step) => only === undefined || step.name === only);
   const has = (name) => steps.some((step) => step.name === name);
   const seen = ["e2e", "web", "origo", "matrix"].some(has);
-  await setUp({ browser: seen, firefox: has("e2e") || has("matrix"), compiler: has("cpp"), database: has("unit") });
+  const tools = has("e2e") ? [{ name: "ffmpeg", command: "ffprobe" }] : [];
+  const firefox = has("e2e") || has("matrix");
+  await setUp({ browser: seen, firefox, compiler: has("cpp"), database: has("unit"), tools });
   const sum = { passed: 0, failed: 0 };
   for (const step of steps) {
     const startedMs = Date.now();

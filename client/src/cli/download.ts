@@ -5,6 +5,7 @@ import type { ResponseHead } from "@tributary/contract";
 import type { DownloadRecord } from "@tributary/contract/schema";
 import type { Download, GetOptions } from "../api";
 import type { ProxyClient } from "../client";
+import { formatOfContent, formatOfType } from "../video";
 import { Check } from "./checksum";
 import { Exit, STATUS } from "./exit";
 import { fileFault } from "./faults";
@@ -15,7 +16,11 @@ import { continues, findPart, PartFile, type Resume } from "./part-file";
 import { Progress } from "./progress";
 import { stopped, unlessStopped } from "./signals";
 import { jsonLine, say } from "./terminal";
+import { fetchVideo, isNamedPlaylist, wantsVideo } from "./video";
 import { summary } from "./view";
+
+/** A playlist shows in its first bytes what it is. */
+const BEGINNING_BYTES = 4096;
 
 /** Where the bytes of one download go, once the origin has answered. */
 interface Sink {
@@ -28,13 +33,15 @@ interface Sink {
 /** Fetches one address. Returns what went wrong. Throws a RequestError for an address that can never work. */
 export async function fetchInto(client: ProxyClient, job: Job, options: GetOptions): Promise<Exit | undefined> {
   const { words } = job;
+  if (wantsVideo(job) && isNamedPlaylist(job)) return fetchVideo(client, job, options);
   const target = job.file === undefined ? undefined : await openTarget(job.file);
   const stream = target?.kind === "stream" ? target.output : undefined;
   const path = target?.kind === "file" ? target.path : undefined;
   try {
     const resume = path !== undefined && words.continue ? await findPart(path, job.url, words.range) : undefined;
     const transfer = new Transfer(client, job, options, { path, stream });
-    return await transfer.run(resume);
+    const problem = await transfer.run(resume);
+    return transfer.isVideo ? await fetchVideo(client, job, options) : problem;
   } finally {
     stream?.close();
   }
@@ -46,6 +53,8 @@ class Transfer {
   readonly #options: GetOptions;
   readonly #check: Check | undefined;
   readonly #to: { path: string | undefined; stream: StreamOutput | undefined };
+  /** The answer is a playlist whose video is wanted. Nothing was written. */
+  isVideo = false;
 
   constructor(
     client: ProxyClient,
@@ -77,7 +86,14 @@ class Transfer {
         if (!this.#job.words.quiet) say(`${this.#to.path} is there already, with ${head.totalBytes} bytes.\n`);
         return undefined;
       }
-      return await this.#receive(download, head, resume);
+      const reader = download.body.getReader();
+      const beginning = await readPiece(reader);
+      if (head && isGood(head) && wantsVideo(this.#job) && isPlaylist(head, beginning)) {
+        this.isVideo = true;
+        await this.#dismiss(download);
+        return undefined;
+      }
+      return await this.#receive(download, head, resume, { reader, beginning });
     } finally {
       stopped.removeEventListener("abort", abort);
     }
@@ -101,6 +117,7 @@ class Transfer {
     download: Download,
     head: ResponseHead | undefined,
     resume: Resume | undefined,
+    body: Body,
   ): Promise<Exit | undefined> {
     const { words } = this.#job;
     const offset = resume?.offset ?? 0;
@@ -110,7 +127,7 @@ class Transfer {
     let fault: unknown;
     try {
       if (head && isGood(head)) sink = await this.#open(head, resume);
-      await this.#pump(download, sink, progress);
+      await this.#pump(body, sink, progress);
     } catch (error) {
       fault = error;
       download.abort(error);
@@ -125,13 +142,9 @@ class Transfer {
     return end.problem;
   }
 
-  async #pump(download: Download, sink: Sink | undefined, progress: Progress | undefined): Promise<void> {
+  async #pump({ reader, beginning }: Body, sink: Sink | undefined, progress: Progress | undefined): Promise<void> {
     const pace = new Pace(this.#job.words.limitRate);
-    const reader = download.body.getReader();
-    for (;;) {
-      // A failed download is not a failed write. Its record tells what happened.
-      const { done, value } = await reader.read().catch(() => ({ done: true, value: undefined }) as const);
-      if (done) return;
+    for (let value = beginning; value; value = await readPiece(reader)) {
       this.#check?.update(value);
       await sink?.write(value);
       progress?.add(value.length);
@@ -214,6 +227,21 @@ class Transfer {
       throw new Exit(STATUS.failed, `The server calls the file ${target.path}, and that exists: use --output.`);
     return target.path;
   }
+}
+
+interface Body {
+  reader: ReadableStreamDefaultReader<Uint8Array>;
+  beginning: Uint8Array | undefined;
+}
+
+/** Undefined at the end. A failed download is not a failed write, and its record tells what happened. */
+async function readPiece(reader: Body["reader"]): Promise<Uint8Array | undefined> {
+  return (await reader.read().catch(() => undefined))?.value;
+}
+
+function isPlaylist({ headers }: ResponseHead, beginning: Uint8Array | undefined): boolean {
+  const text = new TextDecoder().decode(beginning?.subarray(0, BEGINNING_BYTES));
+  return formatOfType(headers["content-type"]) !== undefined || formatOfContent(text) !== undefined;
 }
 
 const isGood = ({ status }: ResponseHead): boolean => status >= 200 && status < 300;

@@ -11,6 +11,7 @@ import { jobsOf, type GetWords } from "./jobs";
 import { addProxyOptions, byteCount, byteRange, each, proxyOptionsOf } from "./options";
 import { stopped, unlessStopped } from "./signals";
 import { say } from "./terminal";
+import { addVideoOptions } from "./video";
 
 export function getCommand(): Command {
   const command = new Command("get")
@@ -29,6 +30,7 @@ export function getCommand(): Command {
     .option("--range <A-B>", "bytes A to B, both included", byteRange)
     .option("--limit-rate <bytes>", "at most so many bytes a second, e.g. 500k", byteCount)
     .option("--no-cache", "take no answer from a cache that the origin does not confirm");
+  addVideoOptions(command);
   addProxyOptions(command);
   return command
     .optionsGroup("Messages:")

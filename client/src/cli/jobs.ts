@@ -7,7 +7,16 @@ import { freePath, nameFromUrl } from "./names";
 import type { ProxyWords } from "./options";
 import { isStandardOutput } from "./output";
 
-export interface GetWords extends ProxyWords {
+interface VideoWords {
+  quality?: string;
+  audio?: string;
+  subtitles?: string;
+  duration?: number;
+  /** False: `--no-video`. */
+  video: boolean;
+}
+
+export interface GetWords extends ProxyWords, VideoWords {
   output?: string[];
   remoteName?: true;
   remoteHeaderName?: true;

@@ -12,10 +12,21 @@ const controller = new AbortController();
 /** Aborted by the first signal. Its reason is the `Exit` with the signal's status. */
 export const stopped: AbortSignal = controller.signal;
 
+let first: (() => void) | undefined;
+
+/** The first signal calls `handler`, and the next one stops. Returns a function that ends this. */
+export function takeFirstSignal(handler: () => void): () => void {
+  first = handler;
+  return () => (first = undefined);
+}
+
 export function watchSignals(): void {
   for (const signal of SIGNALS)
     process.on(signal, () => {
       const status = 128 + os.constants.signals[signal];
+      const taken = first;
+      first = undefined;
+      if (taken) return taken();
       if (stopped.aborted) process.exit(status);
       controller.abort(new Exit(status, "interrupted"));
       setTimeout(() => process.exit(status), GRACE_MS).unref();

@@ -21,31 +21,39 @@ export interface ProgressView {
 export function progressLine(view: ProgressView, columns: number): string {
   const { deliveredBytes, totalBytes, bytesPerSec, live } = view;
   const total = totalBytes === null ? "" : ` of ${formatBytes(totalBytes)}`;
+  const delivered = `${formatBytes(deliveredBytes)}${total}`;
+  const left = totalBytes === null ? "" : `  ${timeLeft(totalBytes - deliveredBytes, bytesPerSec)}`;
+  const line = `${bar(deliveredBytes, totalBytes)} ${delivered}  ${formatBytes(bytesPerSec)}/s${left}  ${shares(live)}`;
+  return line.slice(0, columns).trimEnd();
+}
+
+/** Each source's share of the received bytes. */
+export function shares(live: LiveStats): string {
   const sources = [
     ...live.proxies.map(({ name, bytes }) => [name, bytes] as const),
     ...(live.directBytes > 0 ? [["origin", live.directBytes] as const] : []),
   ];
   const gross = sources.reduce((sum, [, bytes]) => sum + bytes, 0);
-  const shares = sources.map(([name, bytes]) => `${name} ${percent(bytes, gross)}`).join("  ");
-  const delivered = `${formatBytes(deliveredBytes)}${total}`;
-  const left = totalBytes === null ? "" : `  ${timeLeft(totalBytes - deliveredBytes, bytesPerSec)}`;
-  const line = `${bar(deliveredBytes, totalBytes)} ${delivered}  ${formatBytes(bytesPerSec)}/s${left}  ${shares}`;
-  return line.slice(0, columns).trimEnd();
+  return sources.map(([name, bytes]) => `${name} ${percent(bytes, gross)}`).join("  ");
 }
 
-/** `12:05 left`; the hours come first if there are any. */
 function timeLeft(bytes: number, bytesPerSec: number): string {
   if (bytes <= 0) return "0:00 left";
   const seconds = Math.ceil(bytes / bytesPerSec);
-  if (!(seconds < 360_000)) return "--:-- left";
+  return seconds < 360_000 ? `${clock(seconds)} left` : "--:-- left";
+}
+
+/** `12:05`; the hours come first if there are any. */
+export function clock(sec: number): string {
+  const seconds = Math.ceil(sec);
   const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
   const two = (value: number): string => String(value).padStart(2, "0");
-  return `${hours > 0 ? `${hours}:${two(minutes)}` : minutes}:${two(rest)} left`;
+  return `${hours > 0 ? `${hours}:${two(minutes)}` : minutes}:${two(rest)}`;
 }
 
 const BAR_CELLS = 20;
 
-function bar(done: number, total: number | null): string {
+export function bar(done: number, total: number | null): string {
   if (total === null) return `[${"?".repeat(BAR_CELLS)}]`;
   const cells = total === 0 ? BAR_CELLS : Math.min(BAR_CELLS, Math.floor((done / total) * BAR_CELLS));
   return `[${"#".repeat(cells)}${".".repeat(BAR_CELLS - cells)}]`;

@@ -21,8 +21,9 @@ export const QUALITY_ALLOWED = "best, worst, a height such as 720p, or bits a se
 
 type Quality = { kind: "best" | "worst" } | { kind: "height" | "bandwidth"; max: number };
 
-/** Undefined if the text names no quality. */
-export function parseQuality(text: string): Quality | undefined {
+export const isQuality = (text: string): boolean => parseQuality(text) !== undefined;
+
+function parseQuality(text: string): Quality | undefined {
   if (text === "best" || text === "worst") return { kind: text };
   const height = /^(\d{1,5})p$/i.exec(text);
   if (height) return { kind: "height", max: Number(height[1]) };

@@ -2,7 +2,8 @@
  * Reads DASH manifests (ISO/IEC 23009-1) with mpd-parser. It adds periods whose representations have other names, the
  * systems of encrypted tracks, and the lengths of periods. No I/O.
  */
-import { inheritAttributes, stringToMpdXml, toPlaylists } from "mpd-parser";
+import { DOMParser } from "@xmldom/xmldom";
+import { inheritAttributes, toPlaylists } from "mpd-parser";
 import type { MpdAttributes, MpdElement, MpdPiece, MpdPlaylist, RepresentationInfo } from "mpd-parser";
 import { labelOf } from "./hls";
 import { systemOfScheme } from "./protection";
@@ -70,12 +71,22 @@ export function parseDash(text: string, url: string, nowMs: number): DashManifes
 
 function readMpd(text: string, url: string, nowMs: number): ReturnType<typeof inheritAttributes> {
   try {
-    const mpd = stringToMpdXml(text);
+    const mpd = parseXml(text);
     annotate(mpd);
     return inheritAttributes(mpd, { manifestUri: url, NOW: nowMs, clientOffset: 0 });
   } catch (error) {
     throw error instanceof VideoError ? error : new VideoError(`The manifest is not valid: ${String(error)}.`);
   }
+}
+
+/** Without a handler the XML parser would print its complaints, with text of the server, to the terminal. */
+function parseXml(text: string): MpdElement {
+  const fail = (message: string): never => {
+    throw new VideoError(`The manifest is not valid XML: ${message.replaceAll(/\s+/g, " ")}.`);
+  };
+  const errorHandler = { warning: () => undefined, error: fail, fatalError: fail };
+  const { documentElement } = new DOMParser({ errorHandler }).parseFromString(text.trimStart(), "application/xml");
+  return documentElement as unknown as MpdElement;
 }
 
 /** Tells each Representation its period, how it is encrypted, and whether it is only for winding. */
@@ -147,7 +158,9 @@ function renditionOf(first: Representation, periods: readonly Representation[][]
 
 /** The representation of another period that goes on with `first`: of the same name, or else of the nearest size. */
 function likest(first: Representation, period: readonly Representation[]): Representation | undefined {
-  const alike = period.filter(({ kind, attributes }) => kind === first.kind && attributes.lang === first.attributes.lang);
+  const alike = period.filter(
+    ({ kind, attributes }) => kind === first.kind && attributes.lang === first.attributes.lang,
+  );
   const same = alike.find(({ id }) => id === first.id);
   const distance = ({ attributes: { height = 0, bandwidth = 0 } }: Representation): number =>
     Math.abs(height - (first.attributes.height ?? 0)) * 1e6 + Math.abs(bandwidth - (first.attributes.bandwidth ?? 0));

@@ -2,6 +2,7 @@
  * Downloads a whole video: reads its playlists, fetches the segments of the chosen tracks through the proxies, several
  * at once, and makes one file. It has no terminal: progress and sentences go to the caller.
  */
+import { setMaxListeners } from "node:events";
 import path from "node:path";
 import type { GetOptions } from "../api";
 import type { ProxyClient } from "../client";
@@ -67,6 +68,8 @@ export async function downloadVideo(
   options: VideoOptions,
 ): Promise<VideoResult> {
   const controller = new AbortController();
+  // Each download and each pause listens, and how many there are is bounded elsewhere.
+  setMaxListeners(0, controller.signal);
   const stop = (): void => controller.abort(options.signal?.reason);
   if (options.signal?.aborted) stop();
   options.signal?.addEventListener("abort", stop);

@@ -56,7 +56,6 @@ declare module "mpd-parser" {
     sidx?: MpdPiece;
   }
 
-  export function stringToMpdXml(text: string): MpdElement;
   export function inheritAttributes(
     mpd: MpdElement,
     options: { manifestUri: string; NOW: number; clientOffset: number },

@@ -10,6 +10,7 @@ export interface VideoProgressReport {
   gaps: number;
   /** Bytes that arrived, with those of an earlier run. */
   bytes: number;
+  freshBytes: number;
   /** Seconds of the longest track that are done. */
   doneSec: number;
   elapsedMs: number;
@@ -29,12 +30,13 @@ export class VideoProgress {
   #segmentCount = 0;
   #segmentsDone = 0;
   #gaps = 0;
-  #bytes: number;
+  #freshBytes = 0;
+  readonly #resumedBytes: number;
 
   constructor(tracks: readonly Track[], isLive: boolean, joinedCount: (track: number) => number, joinedBytes: number) {
     this.#isLive = isLive;
     this.#trackCount = tracks.length;
-    this.#bytes = joinedBytes;
+    this.#resumedBytes = joinedBytes;
     for (const [track, { list }] of isLive ? [] : tracks.entries())
       for (const [index, { durationSec, isGap }] of list.segments.entries()) {
         this.addSegment(durationSec);
@@ -49,7 +51,7 @@ export class VideoProgress {
   }
 
   addBytes(count: number): void {
-    this.#bytes += count;
+    this.#freshBytes += count;
   }
 
   finishSegment(durationSec: number, isGap: boolean): void {
@@ -68,7 +70,8 @@ export class VideoProgress {
       segmentsDone: this.#segmentsDone,
       segmentCount: this.#segmentCount,
       gaps: this.#gaps,
-      bytes: this.#bytes,
+      bytes: this.#resumedBytes + this.#freshBytes,
+      freshBytes: this.#freshBytes,
       doneSec: this.#doneSec / this.#trackCount,
       elapsedMs,
       ...(leftMs === undefined || this.#isLive ? {} : { leftMs }),
