@@ -20,6 +20,7 @@ import { limitsOf, narrowed, type Limits } from "./control";
 import { newCounters } from "./counters";
 import { canonicalAddress } from "./egress/classify";
 import { Egress } from "./egress/fetch";
+import { LongBodies } from "./egress/long-bodies";
 import type { EgressPolicy } from "./egress/policy";
 import { makeApp } from "./http";
 import type { Log } from "./log";
@@ -113,7 +114,7 @@ export class Proxy {
 
     this.#egress = new Egress({ policy: policyOf(config) });
     this.#limits = limitsOf(config);
-    this.#chunks = new ChunkStore({ egress: this.#egress, log, limits: this.#limits });
+    this.#chunks = new ChunkStore({ egress: new LongBodies(this.#egress), log, limits: this.#limits });
     this.#encoders = new EncoderPool(codec, this.#limits.coderBytes);
     this.#shaper = new Shaper(config.RATE_BYTES_PER_SEC);
     const app = makeApp({

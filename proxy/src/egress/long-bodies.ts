@@ -1,0 +1,235 @@
+/**
+ * Long bodies: a body that is longer than a chunk is asked for again in ranges, one after the other. The answer that
+ * told the length stays open for them, so that one request to the origin serves them all, also if the address expires
+ * meanwhile or the origin limits requests. The ranges are then of one version. What may be fetched and how: fetch.ts.
+ */
+import { formatContentRange, type ByteRange, type RangeRequest } from "@tributary/contract";
+import { LIMITS } from "@tributary/protocol";
+import type { Client } from "../clients";
+import { abortable } from "./abortable";
+import { egressError } from "./error";
+import type { Conditions, Egress, OriginResponse } from "./fetch";
+
+/** A body that nobody reads is closed after this long. */
+const IDLE_MS = 20_000;
+/** An open body holds a connection, so there are not more than these. The one that was opened first goes. */
+const OPEN_MAX = 32;
+const OPEN_PER_CLIENT_MAX = 4;
+/** A range that begins further ahead is asked for by a request of its own. */
+const SKIP_BYTES_MAX = 8 * 1024 * 1024;
+/**
+ * The client hears from the fastest proxy that the body is long, and leaves the others before they know it. A request
+ * that is left goes on for this long.
+ */
+const LINGER_MS = 2000;
+
+export class LongBodies implements Pick<Egress, "fetch" | "vet"> {
+  /** By client and address, the first opened first. */
+  readonly #open = new Map<string, LongBody>();
+  /** Requests that were left before their head came. Each resolves when it has ended or its body is open. */
+  readonly #lingering = new Map<string, Promise<void>>();
+  readonly #egress: Pick<Egress, "fetch" | "vet">;
+
+  constructor(egress: Pick<Egress, "fetch" | "vet">) {
+    this.#egress = egress;
+  }
+
+  vet(text: string): URL {
+    return this.#egress.vet(text);
+  }
+
+  /** As `Egress.fetch`. */
+  async fetch(
+    text: string,
+    range: RangeRequest | undefined,
+    signal: AbortSignal,
+    client?: Client,
+    conditions?: Conditions,
+  ): Promise<OriginResponse> {
+    const key = `${client?.name ?? ""} ${text}`;
+    const lingering = range && this.#lingering.get(key);
+    if (lingering) await abortable(lingering, signal).catch(() => undefined);
+    const mayRead = client?.bytesRefusal() === undefined;
+    const part = range && mayRead ? this.#open.get(key)?.part(range, signal) : undefined;
+    if (part) return part;
+    if (range) return this.#egress.fetch(text, range, signal, client, conditions);
+    return this.#fetchWhole(key, text, signal, client, conditions);
+  }
+
+  async #fetchWhole(
+    key: string,
+    text: string,
+    signal: AbortSignal,
+    client?: Client,
+    conditions?: Conditions,
+  ): Promise<OriginResponse> {
+    const own = new AbortController();
+    let leave = (): void => this.#linger(key, own, fetched);
+    const fetched = this.#egress.fetch(text, undefined, own.signal, client, conditions);
+    signal.addEventListener("abort", () => leave(), { once: true });
+    if (signal.aborted) own.abort();
+    const response = await fetched;
+    const { status, totalBytes } = response;
+    if (status !== 200 || totalBytes === null || totalBytes <= LIMITS.chunkBytesMax) {
+      if (signal.aborted) own.abort();
+      leave = () => own.abort();
+      return response;
+    }
+    let isRead = false;
+    async function* body(): AsyncGenerator<Uint8Array> {
+      isRead = true;
+      yield* response.body;
+    }
+    leave = () => {
+      leave = () => undefined;
+      if (isRead) own.abort();
+      else this.#keep(key, new LongBody(response, totalBytes, own, () => this.#forget(key)));
+    };
+    if (signal.aborted) leave();
+    return { ...response, body: body(), cancel: () => leave() };
+  }
+
+  #linger(key: string, own: AbortController, fetched: Promise<OriginResponse>): void {
+    if (this.#lingering.has(key) || this.#countOf(this.#lingering, key) >= OPEN_PER_CLIENT_MAX) return own.abort();
+    const timer = setTimeout(() => own.abort(), LINGER_MS);
+    const ended = fetched.then(
+      () => undefined,
+      () => undefined,
+    );
+    const over = ended.then(() => {
+      clearTimeout(timer);
+      this.#lingering.delete(key);
+    });
+    this.#lingering.set(key, over);
+  }
+
+  /** How many of them belong to the client of `key`. */
+  #countOf(map: ReadonlyMap<string, unknown>, key: string): number {
+    const client = key.slice(0, key.indexOf(" ") + 1);
+    return [...map.keys()].filter((other) => other.startsWith(client)).length;
+  }
+
+  #keep(key: string, body: LongBody): void {
+    this.#open.get(key)?.close();
+    this.#open.set(key, body);
+    const client = key.slice(0, key.indexOf(" ") + 1);
+    if (this.#countOf(this.#open, key) > OPEN_PER_CLIENT_MAX)
+      this.#open.get([...this.#open.keys()].find((other) => other.startsWith(client))!)!.close();
+    else if (this.#open.size > OPEN_MAX) this.#open.values().next().value!.close();
+  }
+
+  #forget(key: string): void {
+    this.#open.delete(key);
+  }
+}
+
+/** An open answer whose body is read once, from its start to its end, by one range after the other. */
+class LongBody {
+  readonly #response: OriginResponse;
+  readonly #totalBytes: number;
+  readonly #controller: AbortController;
+  readonly #onClosed: () => void;
+  readonly #pieces: AsyncIterator<Uint8Array>;
+  /** A piece that is on its way. It survives the range that waits for it. */
+  #pending: Promise<IteratorResult<Uint8Array>> | undefined;
+  #rest: Uint8Array = new Uint8Array(0);
+  /** Of the first byte of `#rest`. */
+  #position = 0;
+  /** Where the next range may begin. */
+  #nextStart = 0;
+  /** Resolves when the last range has ended. */
+  #turn = Promise.resolve();
+  /** The ranges that have not ended. */
+  #activeCount = 0;
+  #isClosed = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(response: OriginResponse, totalBytes: number, controller: AbortController, onClosed: () => void) {
+    this.#response = response;
+    this.#totalBytes = totalBytes;
+    this.#controller = controller;
+    this.#onClosed = onClosed;
+    this.#pieces = response.body[Symbol.asyncIterator]();
+    this.#wait();
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#onClosed();
+    this.#controller.abort();
+    this.#response.cancel();
+  }
+
+  /** The answer to a request for `range`. Undefined if it cannot come from this body. */
+  part(range: RangeRequest, signal: AbortSignal): OriginResponse | undefined {
+    if (!("start" in range) || range.end === undefined) return undefined;
+    const { start } = range;
+    const end = Math.min(range.end, this.#totalBytes - 1);
+    if (start < this.#nextStart || start > this.#nextStart + SKIP_BYTES_MAX || end < start) return undefined;
+    this.#nextStart = end + 1;
+    this.#activeCount++;
+    clearTimeout(this.#timer);
+    const before = this.#turn;
+    let finish = (): void => undefined;
+    this.#turn = new Promise((resolve) => (finish = resolve));
+    void this.#turn.then(() => {
+      this.#activeCount--;
+      this.#wait();
+    });
+    const totalBytes = end - start + 1;
+    const contentRange = formatContentRange({ start, end }, this.#totalBytes);
+    const headers = { ...this.#response.headers, "content-range": contentRange, "content-length": String(totalBytes) };
+    let isRead = false;
+    const read = (): AsyncGenerator<Uint8Array> => this.#read({ start, end }, before, signal);
+    async function* body(): AsyncGenerator<Uint8Array> {
+      isRead = true;
+      try {
+        yield* read();
+      } catch (error) {
+        throw signal.aborted ? egressError("aborted", "The request was given up.") : error;
+      } finally {
+        finish();
+      }
+    }
+    const leave = (): void => {
+      if (!isRead) finish();
+    };
+    signal.addEventListener("abort", leave, { once: true });
+    return { status: 206, headers, totalBytes, serverFetchMs: 0, body: body(), cancel: leave };
+  }
+
+  async *#read({ start, end }: ByteRange, before: Promise<void>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    await abortable(before, signal);
+    while (this.#position <= end) {
+      if (this.#rest.length === 0) await this.#next(signal);
+      const skip = Math.min(this.#rest.length, Math.max(0, start - this.#position));
+      const piece = this.#rest.subarray(skip, skip + end + 1 - Math.max(start, this.#position));
+      this.#position += skip + piece.length;
+      this.#rest = this.#rest.subarray(skip + piece.length);
+      if (piece.length > 0) yield piece;
+    }
+  }
+
+  async #next(signal: AbortSignal): Promise<void> {
+    this.#pending ??= this.#pieces.next();
+    try {
+      const { done, value } = await abortable(this.#pending, signal);
+      this.#pending = undefined;
+      if (done) throw egressError("shortBody", "The origin's body ended early.");
+      this.#rest = value as Uint8Array;
+    } catch (error) {
+      if (!signal.aborted) this.close();
+      throw error;
+    }
+  }
+
+  /** Closes the body when it is at its end, or if no range is asked for in time. */
+  #wait(): void {
+    clearTimeout(this.#timer);
+    if (this.#activeCount > 0 || this.#isClosed) return;
+    if (this.#nextStart >= this.#totalBytes) return this.close();
+    this.#timer = setTimeout(() => this.close(), IDLE_MS).unref();
+  }
+}
