@@ -19,6 +19,21 @@ describe.each(EVERY_MODE)("%s", (mode) => {
     expect(outcome.record).toMatchObject({ status: 206, range: { start: 100, end: 20_099 }, fallback: null });
   });
 
+  test("client: an origin that ignores ranges gives the bytes that were asked for, or an error", async () => {
+    const { origin } = await build([{}, {}], 50_000);
+    const range = { start: 100, end: 20_099 };
+    const outcome = await fetchAll("no-range", { mode, range, connections: 2 });
+    expectWhole(outcome, origin.body.subarray(100, 20_100));
+    expect(outcome.record.status).toBe(206);
+    expectWhole(await fetchAll("no-range", { mode, range, connections: 2, verbatim: true }), origin.body);
+    if (mode === "direct") return;
+    const { record } = await fetchAll("no-range", { mode, range, connections: 2, allowFallback: false });
+    expect(record.error).toMatchObject({
+      kind: "rangeRefused",
+      message: expect.stringContaining("asked for bytes 100-20099, got the whole in 50000 bytes"),
+    });
+  });
+
   test.each([404, 416, 500])("client: returns the status %i of the origin itself as a result", async (status) => {
     await build([{}, {}], 10);
     const outcome = await fetchAll(`status-${status}`, { mode });
