@@ -18,6 +18,7 @@ const BENCHES = {
   campaign: { needs: { compiler: true }, uses: [{ browser: true }, { tools: [{ name: "aria2", command: "aria2c" }] }] },
   transport: { needs: { compiler: true }, uses: [{ browser: true }] },
   video: { needs: { compiler: true, browser: true } },
+  film: { needs: { compiler: true, tools: ["yt-dlp", "ffmpeg"].map((name) => ({ name, command: name })) } },
   profile: {},
   extension: { needs: { browser: true }, prepare: buildStandIn },
   codec: { needs: { compiler: true }, uses: [{ browser: true }], prepare: prepareCodec },

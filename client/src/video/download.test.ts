@@ -185,6 +185,31 @@ test("live: `finish` ends the recording, and the film has what was there", async
   expect(readFileSync(film()).equals(joined(0, 1, 2))).toBe(true);
 });
 
+const playlistWithTexts = (): Record<string, Answer | string | Buffer> => ({
+  "/master.m3u8":
+    '#EXTM3U\n#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="s",NAME="Deutsch",LANGUAGE="de",URI="de.m3u8"\n' +
+    '#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="s",NAME="Suomi",LANGUAGE="fi",URI="fi.m3u8"\n' +
+    '#EXT-X-STREAM-INF:BANDWIDTH=1000,SUBTITLES="s"\nlist.m3u8\n',
+  "/list.m3u8": list(...segmentLines(2)),
+  ...segments(2),
+  "/de.m3u8": list("#EXTINF:1,", "de0.vtt", "#EXTINF:1,", "de1.vtt"),
+  "/de0.vtt": "WEBVTT\n\n00:00.000 --> 00:01.000\neins\n",
+  "/de1.vtt": "WEBVTT\n\n00:01.000 --> 00:02.000\nzwei\n",
+  "/fi.m3u8": list("#EXTINF:2,", "fi.vtt"),
+  "/fi.vtt": "WEBVTT\n\n00:00.000 --> 00:01.000\nyksi\n",
+});
+
+test("subtitles lie beside the film, joined; a language that is absent names those there are", async () => {
+  site = playlistWithTexts();
+  await get("/master.m3u8", { subtitles: "de" });
+  expect(readFileSync(path.join(folder, "film.de.vtt"), "utf8")).toBe(
+    "WEBVTT\n\n00:00:00.000 --> 00:00:01.000\neins\n\n00:00:01.000 --> 00:00:02.000\nzwei\n",
+  );
+  const { files } = await get("/master.m3u8", { subtitles: "all" });
+  expect(files.map((file) => path.basename(file.path))).toEqual(["film.ts", "film.de.vtt", "film.fi.vtt"]);
+  await expect(get("/master.m3u8", { subtitles: "sv" })).rejects.toThrow('no subtitles "sv", allowed: de, fi');
+});
+
 test("what is no playlist is an error that says what came", async () => {
   site = { "/list.m3u8": "<html>blocked</html>" };
   await expect(get("/list.m3u8")).rejects.toThrow(/is no playlist: it begins with "<html>blocked/);

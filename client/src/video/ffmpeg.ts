@@ -18,7 +18,7 @@ export interface JoinedTrack {
 export interface Mux {
   tracks: JoinedTrack[];
   /** WebVTT files. */
-  subtitles: (JoinedTrack & { isForced?: boolean })[];
+  subtitles: JoinedTrack[];
   output: string;
 }
 
@@ -86,8 +86,8 @@ export function muxArguments({ tracks, subtitles, output }: Mux, listOf: (track:
     ...embedded.flatMap((_text, index) => ["-map", `${tracks.length + index}:s`]),
     ...["-c", "copy"],
     ...(embedded.length > 0 ? ["-c:s", texts!] : []),
-    ...tracks.slice(1).flatMap((track, index) => tagOf("a", index, track.language)),
-    ...embedded.flatMap((track, index) => tagOf("s", index, track.language)),
+    ...tracks.slice(1).flatMap((track, index) => tagOf("a", index, track)),
+    ...embedded.flatMap((track, index) => tagOf("s", index, track)),
     ...["-avoid_negative_ts", "make_zero", "-map_metadata", "-1", ...flags, "-f", format, `file:${output}`],
   ];
 }
@@ -98,8 +98,26 @@ function mapOf(index: number, count: number): string[] {
   return count > 1 ? ["-map", "0:v"] : ["-map", "0:v?", "-map", "0:a?"];
 }
 
-function tagOf(kind: string, index: number, language: string | undefined): string[] {
-  return language === undefined ? [] : [`-metadata:s:${kind}:${index}`, `language=${language}`];
+function tagOf(kind: string, index: number, { language, label }: JoinedTrack): string[] {
+  const stream = `-metadata:s:${kind}:${index}`;
+  const title = label === undefined ? [] : [stream, `title=${label}`, stream, `handler_name=${label}`];
+  return language === undefined ? title : [stream, `language=${longLanguage(language)}`, ...title];
+}
+
+/** MP4 has the codes of three letters (ISO 639-2), and playlists mostly those of two. */
+const LONG: Record<string, string> = Object.fromEntries(
+  (
+    "ar ara bg bul cs ces da dan de deu el ell en eng es spa et est fa fas fi fin fr fra he heb hi hin hr hrv hu hun " +
+    "id ind is isl it ita ja jpn ko kor lt lit lv lav ms msa nb nob nl nld no nor pl pol pt por ro ron ru rus sk slk " +
+    "sl slv sr srp sv swe th tha tr tur uk ukr vi vie zh zho"
+  )
+    .match(/\w+ \w+/g)!
+    .map((pair) => pair.split(" ")),
+) as Record<string, string>;
+
+function longLanguage(tag: string): string {
+  const primary = tag.split("-")[0]!.toLowerCase();
+  return LONG[primary] ?? primary;
 }
 
 /** Resolves with undefined, or with what ffmpeg said when it failed. It never runs through a shell. */

@@ -1,11 +1,16 @@
 /** Makes the film of finished tracks: with ffmpeg one file, and without it the tracks as they are. */
 import { createReadStream } from "node:fs";
-import { mkdir, open, rename, stat, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, open, readFile, rename, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { concatList, findFfmpeg, muxArguments, runFfmpeg, type JoinedTrack } from "./ffmpeg";
+import { concatList, containerOf, findFfmpeg, muxArguments, runFfmpeg, type JoinedTrack } from "./ffmpeg";
 import type { PartsFolder } from "./parts";
 import { VideoError, type TrackKind } from "./presentation";
+import { startTicks } from "./start-time";
+import { joinSubtitles } from "./subtitles";
 import type { Track } from "./tracks";
+
+/** The beginning of a track that tells when it starts. */
+const BEGINNING_BYTES = 1 << 20;
 
 export interface FilmFile {
   path: string;
@@ -28,24 +33,82 @@ export async function makeFilm(options: FilmOptions): Promise<FilmFile[]> {
   const media = joined.filter(({ kind, files }) => kind !== "subtitles" && files.length > 0);
   if (media.length === 0) throw new VideoError("The video has no segments that could be fetched.");
   await mkdir(path.dirname(path.resolve(output)), { recursive: true });
+  const texts = joined.filter(({ kind, files }) => kind === "subtitles" && files.length > 0);
+  const subtitles = await joinTexts(texts, media[0]!.files[0]!, options.parts.folder);
+  const fit = containerOf(output).texts === undefined ? [] : subtitles.filter(({ isWebVtt }) => isWebVtt);
   if (ffmpeg) {
-    const problem = await mux(ffmpeg, media, options);
-    if (problem === undefined) return [await fileAt(output, media[0]!.kind)];
+    const problem = await mux(ffmpeg, media, fit, options);
+    if (problem === undefined)
+      return [await fileAt(output, media[0]!.kind), ...(await putBeside(subtitles, fit, options))];
     notice(`ffmpeg could not join the tracks, so they are as the site sent them: ${problem}`);
   } else
     notice("ffmpeg was not found in PATH, so the tracks are as the site sent them. Most players play them like that.");
-  return asTheyAre(media, options);
+  return [...(await asTheyAre(media, options)), ...(await putBeside(subtitles, [], options))];
+}
+
+interface Text extends JoinedTrack {
+  isWebVtt: boolean;
+}
+
+/** One file for each track: WebVTT on the film's clock, and anything else as it came. */
+async function joinTexts(texts: readonly JoinedTrack[], firstMedia: string, folder: string): Promise<Text[]> {
+  const ticks = startTicks(await beginningOf(firstMedia));
+  const joined: Text[] = [];
+  for (const [index, track] of texts.entries()) {
+    const bytes = Buffer.concat(await Promise.all(track.files.map((file) => readFile(file))));
+    const text = bytes.toString();
+    const isWebVtt = /^\uFEFF?WEBVTT\b/.test(text);
+    const file = path.join(folder, `subtitles-${index}`);
+    await writeFile(file, isWebVtt ? joinSubtitles(text, ticks) : bytes);
+    joined.push({ ...track, files: [file], isWebVtt });
+  }
+  return joined;
+}
+
+async function beginningOf(file: string): Promise<Buffer> {
+  const opened = await open(file);
+  try {
+    const { buffer, bytesRead } = await opened.read(Buffer.alloc(BEGINNING_BYTES), 0, BEGINNING_BYTES, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await opened.close();
+  }
+}
+
+/** Subtitles that are not in the film get files of their own. */
+async function putBeside(
+  subtitles: readonly Text[],
+  inFilm: readonly Text[],
+  { output, notice }: FilmOptions,
+): Promise<FilmFile[]> {
+  const made: FilmFile[] = [];
+  for (const [index, track] of subtitles.entries()) {
+    if (inFilm.includes(track)) continue;
+    const name = besideName(output, track, index + 1, track.isWebVtt ? ".vtt" : ".ttml");
+    const target = made.some((file) => file.path === name)
+      ? besideName(output, {}, index + 1, path.extname(name))
+      : name;
+    await copyFile(track.files[0]!, target);
+    made.push(await fileAt(target, "subtitles"));
+    notice(`The subtitles ${track.label ?? ""} are in ${target}.`);
+  }
+  return made;
 }
 
 /** Returns what went wrong. */
-async function mux(program: string, tracks: JoinedTrack[], options: FilmOptions): Promise<string | undefined> {
+async function mux(
+  program: string,
+  tracks: JoinedTrack[],
+  subtitles: JoinedTrack[],
+  options: FilmOptions,
+): Promise<string | undefined> {
   const { folder } = options.parts;
   const film = path.join(folder, `film${path.extname(options.output)}`);
   const lists = new Map(
     tracks.filter(({ files }) => files.length > 1).map((track, index) => [track, path.join(folder, `list-${index}`)]),
   );
   for (const [track, file] of lists) await writeFile(file, concatList(track.files));
-  const words = muxArguments({ tracks, subtitles: [], output: film }, (track) => lists.get(track)!);
+  const words = muxArguments({ tracks, subtitles, output: film }, (track) => lists.get(track)!);
   const problem = await runFfmpeg(program, words, options.signal);
   options.signal.throwIfAborted();
   if (problem === undefined) await rename(film, options.output);
@@ -67,10 +130,14 @@ async function asTheyAre(
 }
 
 /** `film.mp4` and a sound in German: `film.de.mp4`. */
-function besideName(output: string, { language }: JoinedTrack, index: number): string {
-  const extension = path.extname(output);
-  const word = language?.replaceAll(/[^\w-]/g, "") || `sound${index}`;
-  return `${output.slice(0, output.length - extension.length)}.${word}${extension}`;
+function besideName(
+  output: string,
+  { language }: Pick<JoinedTrack, "language">,
+  index: number,
+  extension = path.extname(output),
+): string {
+  const word = language?.replaceAll(/[^\w-]/g, "") || `track${index}`;
+  return `${output.slice(0, output.length - path.extname(output).length)}.${word}${extension}`;
 }
 
 /** The first file takes the others and then the place of the target. */

@@ -94,7 +94,7 @@ function masterOf(manifest: Manifest, url: string): Master {
       Object.entries(items).map(([name, item]) => ({
         kind,
         group,
-        label: item.language === undefined ? name : `${name} (${item.language})`,
+        label: name,
         bandwidth: 0,
         ...(item.language === undefined ? {} : { language: item.language }),
         isDefault: item.default,
