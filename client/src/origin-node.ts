@@ -17,8 +17,8 @@ const REDIRECTS_MAX = 20;
 const HEADER_BYTES_MAX = 300 * 1024;
 /** Whoever reads the body limits these times. */
 const LIMITS = { headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: HEADER_BYTES_MAX } as const;
-/** These headers are for the host that the caller named (Fetch standard, HTTP-redirect fetch). */
-const PERSONAL_HEADERS = ["authorization", "cookie", "host", "proxy-authorization"];
+/** The other headers of the caller are for the origin that the caller named: they can tell who asks. */
+const HEADERS_FOR_ALL = ["accept", "accept-language", "user-agent"];
 const PROXY_VARIABLES = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"];
 const USER_AGENT = "tributary/0.1";
 
@@ -34,7 +34,7 @@ let shared: Dispatcher | undefined;
 /** One for the process. It goes through the HTTP proxy that the environment names (http_proxy, NO_PROXY). */
 function dispatcher(): Dispatcher {
   const isProxied = PROXY_VARIABLES.some((name) => process.env[name]);
-  return (shared ??= isProxied ? new EnvHttpProxyAgent(LIMITS) : new Agent(LIMITS));
+  return (shared ??= isProxied ? new EnvHttpProxyAgent({ ...LIMITS, proxyTunnel: false }) : new Agent(LIMITS));
 }
 
 export const askOrigin: AskOrigin = async (request) => {
@@ -50,7 +50,7 @@ export const askOrigin: AskOrigin = async (request) => {
       throw new DownloadError("tooManyRedirects", `The origin redirects too often: limit ${REDIRECTS_MAX}.`);
     const next = targetOf(String(location), url);
     if (new URL(next).origin !== new URL(url).origin)
-      headers = Object.fromEntries(Object.entries(headers).filter(([name]) => !PERSONAL_HEADERS.includes(name)));
+      headers = Object.fromEntries(Object.entries(headers).filter(([name]) => HEADERS_FOR_ALL.includes(name)));
     url = next;
   }
 };

@@ -16,9 +16,9 @@ export interface OriginFile {
   body: Buffer;
   headers?: http.OutgoingHttpHeaders;
   status?: number;
-  /** The connection breaks after so many bytes. */
+  /** The connection breaks at this byte of the file. */
   breakAfter?: number;
-  /** Waits after so many bytes, until the test ends. */
+  /** Waits at this byte of the file, until the test ends. */
   hangAfter?: number;
 }
 
@@ -58,7 +58,7 @@ function answer(request: http.IncomingMessage, response: http.ServerResponse, fi
   response.writeHead(isPart ? 206 : status, { "content-length": end - start, ...range, ...headers });
   const stop = breakAfter ?? hangAfter;
   if (stop === undefined) return void response.end(body.subarray(start, end));
-  response.write(body.subarray(start, Math.min(end, start + stop)));
+  response.write(body.subarray(start, Math.max(start, Math.min(end, stop))));
   if (breakAfter !== undefined) setTimeout(() => response.destroy(), 200);
 }
 

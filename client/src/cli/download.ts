@@ -38,7 +38,10 @@ export async function fetchInto(client: ProxyClient, job: Job, options: GetOptio
   const stream = target?.kind === "stream" ? target.output : undefined;
   const path = target?.kind === "file" ? target.path : undefined;
   try {
-    const resume = path !== undefined && words.continue ? await findPart(path, job.url, words.range) : undefined;
+    const resume =
+      path !== undefined && words.continue && !words.compressed
+        ? await findPart(path, job.url, words.range)
+        : undefined;
     const transfer = new Transfer(client, job, options, { path, stream });
     const problem = await transfer.run(resume);
     return transfer.isVideo ? await fetchVideo(client, job, options) : problem;
@@ -70,9 +73,8 @@ class Transfer {
   }
 
   async run(resume: Resume | undefined): Promise<Exit | undefined> {
-    const range = resume?.range ?? this.#job.words.range;
-    const download = this.#client.get(this.#job.url, { ...this.#options, ...(range ? { range } : {}) });
-    const abort = (): void => download.abort(stopped.reason);
+    const download = this.#client.get(this.#job.url, { ...this.#options, ...(resume ? { range: resume.range } : {}) });
+    const abort = (): void => download.abort("interrupted");
     stopped.addEventListener("abort", abort);
     try {
       const head = await download.head.catch(() => undefined);

@@ -25,7 +25,7 @@ beforeEach(() => {
 afterEach(() => folder.remove());
 
 const at = (name: string): string => path.join(folder.path, name);
-const getInto = (name: string, ...words: string[]) => get([...words, "-o", name], { cwd: folder.path });
+const getInto = (name: string, ...words: string[]) => get([...words, "-o", name, "--retry", "0"], { cwd: folder.path });
 const url = (name: string): string => `${origin.url}/${name}`;
 
 describe("files", () => {

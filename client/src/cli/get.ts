@@ -8,7 +8,8 @@ import { fetchInto } from "./download";
 import { Exit, STATUS } from "./exit";
 import { fileFault } from "./faults";
 import { jobsOf, type GetWords } from "./jobs";
-import { addProxyOptions, byteCount, byteRange, each, proxyOptionsOf } from "./options";
+import { addProxyOptions, each, proxyOptionsOf } from "./options";
+import { addRequestOptions, askedOf } from "./requests";
 import { stopped, unlessStopped } from "./signals";
 import { say } from "./terminal";
 import { addVideoOptions } from "./video";
@@ -25,11 +26,8 @@ export function getCommand(): Command {
     .option("--output-dir <folder>", "put files into this folder")
     .option("-c, --continue", "go on with what an earlier run left")
     .option("-R, --remote-time", "give the file the time that the server says")
-    .option("--checksum <type=hex>", "fail if the file has another digest, e.g. sha-256=...", parseChecksum)
-    .optionsGroup("Requests:")
-    .option("--range <A-B>", "bytes A to B, both included", byteRange)
-    .option("--limit-rate <bytes>", "at most so many bytes a second, e.g. 500k", byteCount)
-    .option("--no-cache", "take no answer from a cache that the origin does not confirm");
+    .option("--checksum <type=hex>", "fail if the file has another digest, e.g. sha-256=...", parseChecksum);
+  addRequestOptions(command);
   addVideoOptions(command);
   addProxyOptions(command);
   return command
@@ -41,7 +39,11 @@ export function getCommand(): Command {
 
 async function get(urls: string[], words: GetWords): Promise<void> {
   const addresses = [...urls, ...(await listed(words.inputFile ?? []))];
-  const jobs = jobsOf(addresses, words);
+  const given = proxyOptionsOf(words);
+  const tasks = jobsOf(addresses, words).map((job) => {
+    const { url, options, headerNames } = askedOf(job.url, words, given);
+    return { job: { ...job, url }, options, headerNames };
+  });
   const client = createNodeClient({
     origoUrl: words.origo,
     transport: words.transport,
@@ -49,12 +51,12 @@ async function get(urls: string[], words: GetWords): Promise<void> {
     reportRecords: words.record,
     ...(words.limitRate === undefined ? {} : { settings: inSteps(words.limitRate) }),
   });
-  const options = { ...proxyOptionsOf(words), ...(words.cache ? {} : { cache: "no-cache" as const }) };
   let status: number = STATUS.worked;
   try {
-    for (const job of jobs) {
-      if (jobs.length > 1 && !words.quiet) say(`${job.url}\n`);
-      const problem = await fetchInto(client, job, options).catch((error: unknown) => asExit(error, jobs.length));
+    for (const { job, options, headerNames } of tasks) {
+      if (tasks.length > 1 && !words.quiet) say(`${job.url}\n`);
+      if (headerNames.length > 0 && words.mode !== "direct" && !words.quiet) say(whyDirect(headerNames));
+      const problem = await fetchInto(client, job, options).catch((error: unknown) => asExit(error, tasks.length));
       if (stopped.aborted) break;
       if (!problem) continue;
       status = problem.status;
@@ -65,6 +67,9 @@ async function get(urls: string[], words: GetWords): Promise<void> {
   }
   if (status !== STATUS.worked) throw new Exit(status);
 }
+
+const whyDirect = (names: readonly string[]): string =>
+  `Direct: proxies never get headers of yours, only the origin does (${names.join(", ")}).\n`;
 
 /** One wrong address of several does not stop the others. */
 function asExit(error: unknown, jobCount: number): Exit {

@@ -1,11 +1,11 @@
 /** The words of `get`, and the downloads that they ask for. No I/O. */
 import path from "node:path";
-import type { ByteRange } from "@tributary/contract";
 import type { Checksum } from "./checksum";
 import { UsageError } from "./exit";
 import { freePath, nameFromUrl } from "./names";
 import type { ProxyWords } from "./options";
 import { isStandardOutput } from "./output";
+import type { RequestWords } from "./requests";
 
 interface VideoWords {
   quality?: string;
@@ -16,7 +16,7 @@ interface VideoWords {
   video: boolean;
 }
 
-export interface GetWords extends ProxyWords, VideoWords {
+export interface GetWords extends ProxyWords, RequestWords, VideoWords {
   output?: string[];
   remoteName?: true;
   remoteHeaderName?: true;
@@ -25,9 +25,6 @@ export interface GetWords extends ProxyWords, VideoWords {
   continue?: true;
   remoteTime?: true;
   checksum?: Checksum;
-  range?: ByteRange;
-  limitRate?: number;
-  cache: boolean;
   quiet?: true;
   json?: true;
 }

@@ -60,6 +60,11 @@ export function wholeNumber(text: string): number {
   return Number(text);
 }
 
+export function seconds(text: string): number {
+  if (!/^\d+(\.\d+)?$/.test(text) || Number(text) === 0) throw new InvalidArgumentError("Allowed: seconds above 0.");
+  return Number(text);
+}
+
 export function byteRange(text: string): ByteRange {
   const match = /^(\d+)-(\d+)$/.exec(text);
   const [start, end] = [Number(match?.[1]), Number(match?.[2])];

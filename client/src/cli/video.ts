@@ -14,6 +14,7 @@ import {
 import { Exit, STATUS } from "./exit";
 import { fileFault } from "./faults";
 import type { Job } from "./jobs";
+import { seconds } from "./options";
 import { isStandardOutput } from "./output";
 import { stopped, takeFirstSignal } from "./signals";
 import { jsonLine, printable, say } from "./terminal";
@@ -39,11 +40,6 @@ export function addVideoOptions(command: Command): Command {
 function quality(text: string): string {
   if (!isQuality(text)) throw new InvalidArgumentError(`Allowed: ${QUALITY_ALLOWED}.`);
   return text;
-}
-
-function seconds(text: string): number {
-  if (!/^\d+(\.\d+)?$/.test(text) || Number(text) === 0) throw new InvalidArgumentError("Allowed: seconds above 0.");
-  return Number(text);
 }
 
 /** Whether a playlist at the job's address means its video. A file that is called like a playlist is one. */

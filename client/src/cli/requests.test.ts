@@ -1,0 +1,107 @@
+import { Command } from "commander";
+import { bytesOf, CLI, execute, get, makeFolder, startOrigin, type CommandOrigin } from "../../test/command";
+import { addRequestOptions, askedOf, type RequestWords } from "./requests";
+
+const URL_OF_A = "http://a.example/f";
+const parse = (...words: string[]): RequestWords =>
+  addRequestOptions(new Command())
+    .exitOverride()
+    .configureOutput({ writeErr: () => undefined })
+    .parse(words, { from: "user" })
+    .opts<RequestWords>();
+const asked = (address: string, ...words: string[]) => askedOf(address, parse(...words), {});
+const basic = (text: string): string => `Basic ${Buffer.from(text).toString("base64")}`;
+
+describe("requests", () => {
+  test("requests: patience, caches and ranges become options of the library", () => {
+    expect(asked(URL_OF_A, "--timeout", "2.5", "--retry", "0", "--no-cache", "--compressed", "--range", "0-9")).toEqual(
+      {
+        url: URL_OF_A,
+        headerNames: [],
+        options: { timeoutMs: 2500, retries: 0, cache: "no-cache", decode: true, range: { start: 0, end: 9 } },
+      },
+    );
+    expect(asked(URL_OF_A)).toEqual({ url: URL_OF_A, headerNames: [], options: {} });
+  });
+
+  test.each([
+    [["-H", "X-Key: a: b", "-H", "Cookie: a=1", "-H", "cookie: b=2"], { "x-key": "a: b", cookie: "a=1; b=2" }],
+    [["-u", "me:p:w"], { authorization: basic("me:p:w") }],
+    [["-u", "me"], { authorization: basic("me:") }],
+    [["-A", "x/1", "-e", "http://r/"], { "user-agent": "x/1", referer: "http://r/" }],
+    [["-u", "me:pw", "-H", "Authorization: Bearer t"], { authorization: "Bearer t" }],
+  ])("requests: %j goes to the origin alone", (words, headers) => {
+    expect(asked(URL_OF_A, ...words)).toMatchObject({ options: { mode: "direct", headers } });
+  });
+
+  test.each([
+    ["http://me:p%40w@a.example/f?u@v", "http://a.example/f?u@v", "me:p@w"],
+    ["http://me@a.example/", "http://a.example/", "me:"],
+    ["http://me:p@w@a.example/x?", "http://a.example/x?", "me:p@w"],
+  ])("requests: the login of %s leaves the address", (address, url, login) => {
+    expect(asked(address)).toMatchObject({ url, options: { headers: { authorization: basic(login) } } });
+  });
+
+  test.each([
+    ["-H", "no colon", /Allowed: NAME: VALUE/],
+    ["-H", "a\nb: c", /Allowed: NAME: VALUE/],
+    ["-H", "Range: bytes=0-1", /Use --range/],
+    ["-H", "Transfer-Encoding: chunked", /cannot be set/],
+    ["--timeout", "0", /Allowed: seconds above 0/],
+  ])("requests: %s %j is refused", (name, value, message) => {
+    expect(() => asked(URL_OF_A, name, value)).toThrow(message);
+  });
+
+  test("requests: headers and --no-fallback contradict each other", () => {
+    expect(() => askedOf(URL_OF_A, parse("-A", "x"), { allowFallback: false })).toThrow(/only the origin gets headers/);
+  });
+});
+
+describe("requests at an origin", () => {
+  let origin: CommandOrigin;
+  let other: CommandOrigin;
+  const folder = makeFolder();
+  beforeAll(async () => {
+    [origin, other] = [await startOrigin(), await startOrigin()];
+    origin.files.set("/f", { body: bytesOf(1, 10) });
+    other.files.set("/f", { body: bytesOf(2, 10) });
+    origin.files.set("/away", { body: Buffer.alloc(0), status: 302, headers: { location: `${other.url}/f` } });
+  });
+  afterAll(() => {
+    origin.close();
+    other.close();
+    folder.remove();
+  });
+
+  test("requests: a login is used and never shown, and a redirect takes it nowhere else", async () => {
+    const address = `${origin.url.replace("//", "//me:geheim@")}/away`;
+    const words = [CLI, "get", address, "-H", "X-Key: geheim2", "-A", "x/1", "--origo", "http://127.0.0.1:9", "--json"];
+    const { status, stdout, stderr } = await execute(process.execPath, words, { cwd: folder.path });
+    expect(status).toBe(0);
+    expect(origin.requests.at(-1)?.headers).toMatchObject({ authorization: basic("me:geheim"), "x-key": "geheim2" });
+    expect(other.requests.at(-1)?.headers).toMatchObject({ "user-agent": "x/1" });
+    expect(JSON.stringify(other.requests)).not.toMatch(/geheim|authorization/);
+    expect(stdout + stderr).not.toContain("geheim");
+    expect(stderr).toContain("Direct: proxies never get headers of yours, only the origin does (authorization,");
+  });
+
+  test.each(["ftp://me:geheim@h/f", "http://me:geheim@[broken/f", "http://me:geheim@127.0.0.1:1/f"])(
+    "requests: an error about %s does not repeat the password",
+    async (address) => {
+      const { status, stdout, stderr } = await get([address, "-o", "f", "--json", "--retry", "0"], {
+        cwd: folder.path,
+      });
+      expect(status).toBeGreaterThan(0);
+      expect(stdout + stderr).not.toContain("geheim");
+    },
+  );
+
+  test("requests: http_proxy and no_proxy hold for direct requests", async () => {
+    const env = { http_proxy: other.url, no_proxy: "" };
+    other.files.set(`${origin.url}/f`, { body: bytesOf(3, 10) });
+    const through = await get([`${origin.url}/f`], { cwd: folder.path, env });
+    const past = await get([`${origin.url}/f`], { cwd: folder.path, env: { ...env, no_proxy: "127.0.0.1" } });
+    expect(past.stdout.equals(bytesOf(1, 10))).toBe(true);
+    expect(through.stdout.equals(bytesOf(3, 10))).toBe(true);
+  });
+});
