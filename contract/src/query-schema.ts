@@ -262,6 +262,15 @@ export type Trace = z.infer<typeof Trace>;
 export const TracesRequest = z.object({ traces: listOf(Trace, 16, 1) }).strict();
 export type TracesRequest = z.infer<typeof TracesRequest>;
 
-/** Answer of POST /v1/import. */
-export const ImportResponse = z.object({ accepted: z.number().int(), duplicate: z.number().int() }).strict();
+/**
+ * Answer of POST /v1/import. `leftOut` is there if records of the file are implausible; `first` says what is wrong with
+ * the first one.
+ */
+export const ImportResponse = z
+  .object({
+    accepted: z.number().int(),
+    duplicate: z.number().int(),
+    leftOut: z.object({ records: z.number().int(), first: z.string() }).strict().optional(),
+  })
+  .strict();
 export type ImportResponse = z.infer<typeof ImportResponse>;

@@ -18,18 +18,26 @@ export const EPOCH_MS_MAX = 8.64e15;
 const finite = z.number().finite().nonnegative().max(Number.MAX_SAFE_INTEGER);
 const count = finite.int();
 const epochMs = z.number().finite().nonnegative().max(EPOCH_MS_MAX);
-/** PostgreSQL cannot hold NUL and lone surrogates, so they become the replacement character. */
+/**
+ * PostgreSQL cannot hold NUL and lone surrogates, so they become the replacement character. DuckDB's reader drops a
+ * U+FEFF at the start, so none is kept.
+ */
 const text = (charsMax: number) =>
   z
     .string()
     .max(charsMax)
-    .transform((value) => value.replaceAll("\0", "\uFFFD").replace(/\p{Cs}/gu, "\uFFFD"));
-const isPlain = (value: string): boolean => !value.includes("\0") && !/\p{Cs}/u.test(value);
+    .transform((value) =>
+      value
+        .replaceAll("\0", "\uFFFD")
+        .replace(/\p{Cs}/gu, "\uFFFD")
+        .replace(/^\uFEFF+/, ""),
+    );
+const isPlain = (value: string): boolean => !/\0|\p{Cs}|^\uFEFF/u.test(value);
 /** A UUID of any version. It becomes lower case, so that each id has one spelling. */
 const uuid = z.string().uuid().toLowerCase();
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hex digits");
 const label = (charsMax: number) =>
-  z.string().min(1).max(charsMax).refine(isPlain, "must not hold NUL or half of a surrogate pair");
+  z.string().min(1).max(charsMax).refine(isPlain, "must not hold NUL, half of a surrogate pair or U+FEFF first");
 
 /** Why `value` is not an acceptable address; undefined if it is. A query or fragment can be a secret. */
 function urlFault(value: string): string | undefined {
@@ -182,7 +190,8 @@ export type Mode = z.infer<typeof Mode>;
 /** A kind that this version does not know becomes `unknown`, and the message keeps it (rejections.ts). */
 function knownKind<T extends { kind: string; message: string }>(value: T): T & { kind: RejectionKind } {
   const { kind, message } = rejectionOf(value.kind, value.message);
-  return { ...value, kind, message: message.slice(0, SCHEMA_LIMITS.messageChars) };
+  // The cut can leave half of a surrogate pair at the end, which PostgreSQL cannot hold.
+  return { ...value, kind, message: message.slice(0, SCHEMA_LIMITS.messageChars).replace(/\p{Cs}$/u, "\uFFFD") };
 }
 
 const rejectionShape = { kind: label(SCHEMA_LIMITS.kindChars), message: text(SCHEMA_LIMITS.messageChars) };

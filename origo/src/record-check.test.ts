@@ -20,6 +20,7 @@ const STRANGE: readonly unknown[] = [
   "x",
   "\0",
   "\ud800",
+  "\ufeffx",
   "🎬",
   "x".repeat(9000),
   [],

@@ -9,8 +9,8 @@ import { EPOCH_MS_MAX, SCHEMA_LIMITS, TransportName } from "@tributary/contract/
 
 type Check = (value: unknown) => boolean;
 
-/** The schema decides about NUL and surrogates. */
-const PLAIN = /^[^\0\uD800-\uDFFF]*$/;
+/** The schema decides about NUL, surrogates and a U+FEFF at the start. */
+const PLAIN = /^(?!\uFEFF)[^\0\uD800-\uDFFF]*$/;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const SHA256 = /^[0-9a-f]{64}$/;
 /** Origin and path; user names, query strings and fragments do not match. */

@@ -7,8 +7,9 @@
 import { BODY_BYTES_MAX, endpoint, Refusal, type Endpoint } from "./http";
 import type { IntakeGate } from "./intake-gate";
 import { TracesRequest } from "@tributary/contract/query-schema";
+import { recordFault } from "./plausible";
 import { isRecordsRequest } from "./record-check";
-import { ErrorsRequest, IntakeResponse, RecordsRequest } from "@tributary/contract/schema";
+import { ErrorsRequest, IntakeResponse, RecordsRequest, type DownloadRecord } from "@tributary/contract/schema";
 import { DiskFull, IntakeFull, type Store } from "./store/index";
 
 /** The largest body with traces. A trace has an entry for each packet. */
@@ -34,6 +35,7 @@ export const intakeEndpoints = ({ store, intakeGate, nowMs, onIntake }: IntakeOp
     answer: IntakeResponse,
     status: 202,
     handle: async ({ body }) => {
+      refuseImplausible(body.records, nowMs());
       const result = await store.addRecords(body.records, nowMs()).catch(busy);
       onIntake("record", result);
       return result;
@@ -66,6 +68,16 @@ export const intakeEndpoints = ({ store, intakeGate, nowMs, onIntake }: IntakeOp
     handle: ({ body }) => store.addTraces(body.traces, nowMs()).catch(busy),
   }),
 ];
+
+/** Throws a Refusal that names the first record at fault. */
+function refuseImplausible(records: readonly DownloadRecord[], nowMs: number): void {
+  for (const [index, record] of records.entries()) {
+    const fault = recordFault(record, nowMs);
+    if (fault === undefined) continue;
+    const field = `records[${index}].${fault.field}`;
+    throw new Refusal(400, { ...fault, kind: "badField", field, message: `${field}: ${fault.message}` });
+  }
+}
 
 /** Turns an error into a 503 when the same data may be stored later. */
 export function busy(error: Error): never {

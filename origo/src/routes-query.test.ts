@@ -105,7 +105,7 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
   });
 
   test("answers the queries of the dashboard", async () => {
-    const record = recordOf({ mode: "coded", startedAtMs: 1000 });
+    const record = recordOf({ mode: "coded" });
     await post("/v1/records", { records: [record, bareRecordOf()] });
     const { fields } = (await (await get("/v1/fields")).json()) as FieldsResponse;
     expect(fields.map(({ name }) => name)).toEqual(FIELDS.map(({ name }) => name));
@@ -157,7 +157,7 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
     const records = [
       recordOf({ comment: HOSTILE, userComment: "" }),
       bareRecordOf(),
-      recordOf({ durationMs: 1000.1 + 0.2, netBytes: 2 ** 52 + 1 }),
+      recordOf({ durationMs: 1000.1 + 0.2, netBytes: 2 ** 52 + 1, grossBytes: 2 ** 52 + 3 }),
     ];
     expect((await post("/v1/records", { records })).status).toBe(202);
     const answer = await get(`/v1/export?format=${format}`);

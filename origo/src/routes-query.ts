@@ -40,10 +40,10 @@ const TYPES = { csv: "text/csv; charset=utf-8", parquet: "application/vnd.apache
 /** An import may take this long, since the file may be large and the connection slow. */
 const IMPORT_MS_MAX = 3_600_000;
 
-export const queryEndpoints = ({ store }: { store: Store }): Endpoint[] => [
+export const queryEndpoints = ({ store, nowMs }: { store: Store; nowMs: () => number }): Endpoint[] => [
   ...pages(store),
   ...questions(store),
-  ...files(store),
+  ...files(store, nowMs),
 ];
 
 const pages = (store: Store): Endpoint[] => [
@@ -133,7 +133,7 @@ const questions = ({ database: { patient: database } }: Store): Endpoint[] => [
   }),
 ];
 
-const files = (store: Store): Endpoint[] => [
+const files = (store: Store, nowMs: () => number): Endpoint[] => [
   endpoint({
     method: "get",
     path: "/v1/export",
@@ -159,7 +159,7 @@ const files = (store: Store): Endpoint[] => [
     rawBody: "application/octet-stream",
     answer: ImportResponse,
     requestMsMax: IMPORT_MS_MAX,
-    handle: ({ query: { format }, request }) => importFile(store, format, request).catch(busy).catch(refused),
+    handle: ({ query: { format }, request }) => importFile(store, format, request, nowMs()).catch(busy).catch(refused),
   }),
 ];
 

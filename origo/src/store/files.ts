@@ -10,7 +10,8 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { csvCell, withoutGuard } from "../csv";
 import type { ImportResponse } from "@tributary/contract/query-schema";
-import { DownloadRecord, faultOf } from "@tributary/contract/schema";
+import { DownloadRecord, EPOCH_MS_MAX, faultOf } from "@tributary/contract/schema";
+import { CLOCK_AHEAD_MS_MAX, recordFault } from "../plausible";
 import type { Cell, Database, Row } from "./database";
 import { openDuckDb } from "./duckdb";
 import { faultAt } from "./faults";
@@ -67,10 +68,11 @@ async function copyOf(database: Database, folder: string): Promise<Database> {
 }
 
 /**
- * Stores all records of the file that are not stored yet. If a row is wrong, nothing is stored and a QueryFault names
- * the row. Throws DiskFull.
+ * Stores all records of the file that are not stored yet, except those that intake would refuse as implausible: an
+ * older Origo may hold such records. If a row is no record, nothing is stored and a QueryFault names the row. Throws
+ * DiskFull.
  */
-export async function importFile(store: Store, format: Format, file: Readable): Promise<ImportResponse> {
+export async function importFile(store: Store, format: Format, file: Readable, nowMs: number): Promise<ImportResponse> {
   await store.checkRoom();
   return inFolder(store.scratchDir, async (folder) => {
     const path = join(folder, `records.${format}`);
@@ -82,7 +84,7 @@ export async function importFile(store: Store, format: Format, file: Readable): 
       await reader.run(sql).catch((error: Error) => {
         throw faultAt("body", `is not a ${format} file that Origo exported: ${error.message.split("\n")[0] ?? ""}`);
       });
-      return await addGiven(store.database.patient, reader, format);
+      return await addGiven(store.database.patient, reader, format, nowMs);
     } finally {
       await reader.close();
     }
@@ -108,18 +110,25 @@ async function* whileThereIsRoom(store: Store, pieces: Readable): AsyncIterable<
 const IMPORT_TYPES = { text: "VARCHAR", uuid: "VARCHAR", whole: "BIGINT", real: "DOUBLE", time: "DOUBLE" } as const;
 
 /** Runs in one transaction: if the file is wrong somewhere, nothing of it is stored. */
-function addGiven(database: Database, reader: Database, format: Format): Promise<ImportResponse> {
+function addGiven(database: Database, reader: Database, format: Format, nowMs: number): Promise<ImportResponse> {
   return database.transaction(async (inside) => {
     let [accepted, count] = [0, 0];
+    const left: string[] = [];
     for await (const rows of reader.stream(
       `SELECT ${COLUMNS.map(({ name, column }) => `${column} AS "${name}"`).join(", ")} FROM given`,
     )) {
-      const checked = rows.map((row, index) => checkedRow(format === "csv" ? asWritten(row) : row, count + index + 1));
+      const checked: Row[] = [];
+      for (const [index, row] of rows.entries()) {
+        const { kept, fault } = checkedRow(format === "csv" ? asWritten(row) : row, count + index + 1, nowMs);
+        if (fault === undefined) checked.push(kept);
+        else left.push(fault);
+      }
       count += rows.length;
       for (let at = 0; at < checked.length; at += PIECE_ROWS)
         accepted += (await inside.insertNew("downloads", COLUMNS, checked.slice(at, at + PIECE_ROWS))).size;
     }
-    return { accepted, duplicate: count - accepted };
+    const leftOut = left[0] === undefined ? {} : { leftOut: { records: left.length, first: left[0] } };
+    return { accepted, duplicate: count - left.length - accepted, ...leftOut };
   });
 }
 
@@ -131,10 +140,17 @@ const asWritten = (row: Row): Row =>
     ]),
   );
 
-function checkedRow(row: Row, place: number): Row {
+/** `fault` says why the record is left out. Throws a QueryFault if the row is no record. */
+function checkedRow(row: Row, place: number, nowMs: number): { kept: Row; fault: string | undefined } {
   const record = DownloadRecord.safeParse(parsedRecord(row));
   if (!record.success) throw faultAt(`row ${place}`, faultOf(record.error).message);
-  return rowOf(record.data, Number(row["receivedAtMs"]));
+  const receivedAtMs = row["receivedAtMs"];
+  if (typeof receivedAtMs !== "number" || !(receivedAtMs >= 0 && receivedAtMs <= EPOCH_MS_MAX))
+    throw faultAt(`row ${place}`, `receivedAtMs: must be ms since 1970, got ${String(receivedAtMs)}`);
+  const future =
+    receivedAtMs > nowMs + CLOCK_AHEAD_MS_MAX ? { field: "receivedAtMs", message: "is in the future" } : undefined;
+  const fault = future ?? recordFault(record.data, nowMs);
+  return { kept: rowOf(record.data, receivedAtMs), fault: fault && `row ${place}: ${fault.field}: ${fault.message}` };
 }
 
 /** Undefined when the proxies are not JSON. The schema refuses undefined. */

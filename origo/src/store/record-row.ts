@@ -8,7 +8,7 @@ import {
   type RecordField,
   type SummedField,
 } from "@tributary/contract/record-fields";
-import type { DownloadRecord, DrawnArm } from "@tributary/contract/schema";
+import { SCHEMA_LIMITS, type DownloadRecord, type DrawnArm } from "@tributary/contract/schema";
 import type { Cell, Row } from "./database";
 import { ARM_SEPARATOR } from "./fields";
 
@@ -34,8 +34,13 @@ type Cells = Record<string, Cell | undefined>;
 
 /** By names of fields, `receivedAtMs` included. */
 export function rowOf(record: DownloadRecord, receivedAtMs: number): Row {
-  return Object.fromEntries(STORED.map(([name, field]) => [name, cellOf(name, field, record, receivedAtMs) ?? null]));
+  return Object.fromEntries(
+    STORED.map(([name, field]) => [name, withoutSign(cellOf(name, field, record, receivedAtMs) ?? null)]),
+  );
 }
+
+/** Negative zero becomes zero: some columns keep its sign and others do not. */
+const withoutSign = (cell: Cell): Cell => (cell === 0 ? 0 : cell);
 
 function cellOf(
   name: string,
@@ -52,8 +57,9 @@ function cellOf(
 /** `row` has the columns of COLUMNS by field name. */
 export function recordOf(row: Row): DownloadRecord {
   const record: Record<string, unknown> = { fallback: null };
-  for (const [name, { record: presence, path }] of STORED) {
-    const cell = row[name];
+  for (const [name, { record: presence, path, type }] of STORED) {
+    // A database can have dropped the only character of a label.
+    const cell = type === "label" && row[name] === "" ? null : row[name];
     if (presence !== undefined && (has(cell) || presence !== "optional")) record[name] = cell;
     if (path !== undefined && has(cell)) record[path[0]] = { ...(record[path[0]] as object | null), [path[1]]: cell };
   }
@@ -73,7 +79,10 @@ const splitArms = (joined: string): DrawnArm[] =>
   joined
     .split(ARM_SEPARATOR)
     .filter((part) => part !== "")
-    .map((part) => ({ id: part.slice(0, part.indexOf("=")), arm: part.slice(part.indexOf("=") + 1) }));
+    .map((part) => {
+      const end = part.indexOf("=", 1);
+      return { id: part.slice(0, end), arm: part.slice(end + 1).slice(0, SCHEMA_LIMITS.nameChars) };
+    });
 
 /** Equation 2 of the paper. */
 function ratesOf(
@@ -81,7 +90,9 @@ function ratesOf(
   grossBytes: number,
   durationMs: number,
 ): Pick<DownloadRecord, "throughputBytesPerSec" | "goodputBytesPerSec" | "normalizedGoodput"> {
-  const perSecond = (bytes: number): number => (durationMs > 0 ? (bytes * 1000) / durationMs : 0);
+  // A record that an older Origo took may exceed the limit of the schema.
+  const perSecond = (bytes: number): number =>
+    durationMs > 0 ? Math.min((bytes * 1000) / durationMs, Number.MAX_SAFE_INTEGER) : 0;
   return {
     throughputBytesPerSec: perSecond(grossBytes),
     goodputBytesPerSec: perSecond(netBytes),
