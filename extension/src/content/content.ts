@@ -3,7 +3,15 @@
  * first needs it, and tells the page script when the viewer turns the extension off. It gives access to nothing else.
  */
 import { isOnAt } from "../shared/sites";
-import { CONNECTED_EVENT, FRAME_PATH, NEED_EVENT, PLAIN_NEED_EVENT, RULES_EVENT, SWITCH_EVENT } from "../shared/names";
+import {
+  CONNECTED_EVENT,
+  FRAME_PATH,
+  NEED_EVENT,
+  PLAIN_NEED_EVENT,
+  RULES_EVENT,
+  SWITCH_EVENT,
+  THERE_EVENT,
+} from "../shared/names";
 import type { RuleSet } from "../shared/rules";
 import type { BroughtScript, ToBackground } from "../shared/runtime";
 
@@ -15,6 +23,8 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
   let frame: HTMLElement | null = null;
   let lifeTimer: ReturnType<typeof setTimeout> | undefined;
   let isOff = false;
+  /** This content script has brought a port. After an update Firefox starts another one, which knows of no port. */
+  let isUsed = false;
 
   document.addEventListener(NEED_EVENT, () => {
     if (isOff || (frame?.isConnected === true && !keepFrame)) return;
@@ -22,11 +32,16 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
     if (!isThere()) return;
     bring("carry");
     frame = placeFrame();
+    isUsed = true;
     lifeTimer = setTimeout(removeFrame, FRAME_LIFE_MS);
   });
 
   document.addEventListener(PLAIN_NEED_EVENT, () => {
     if (!isOff && isThere()) bring("plain");
+  });
+
+  document.addEventListener(THERE_EVENT, (event) => {
+    if (isUsed && isThere()) event.preventDefault();
   });
 
   document.addEventListener(CONNECTED_EVENT, () => {
@@ -74,7 +89,10 @@ function placeFrame(): HTMLElement {
   return placed;
 }
 
-/** False in a page that is older than an update of the extension. The updated extension cannot reach such a page. */
+/**
+ * False in Chromium in a page that is older than an update of the extension. Firefox ends the content script itself.
+ * The updated extension cannot reach such a page.
+ */
 function isThere(): boolean {
   return chrome.runtime?.id !== undefined;
 }

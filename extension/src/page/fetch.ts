@@ -27,7 +27,7 @@ interface Candidate extends MediaRequest {
 export function patchFetch(link: Link, permits: Permits): typeof fetch {
   return wrapFunction(window.fetch, (target, receiver, args) => {
     const candidate = link.isNative ? null : candidateOf(args, link);
-    if (candidate === null) return Reflect.apply(target, receiver, args);
+    if (candidate === null) return natives.apply(target, receiver, args);
     const { request, ...wanted } = candidate;
     const carrier = permits.allows(wanted.url) ? link.carrier : null;
     if (carrier !== null)

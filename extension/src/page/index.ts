@@ -8,7 +8,9 @@ import {
   NEED_EVENT,
   PORT_MESSAGE,
   RULES_EVENT,
+  SECOND_EVENT,
   SWITCH_EVENT,
+  THERE_EVENT,
 } from "../shared/names";
 import { useRules, type RuleSet } from "../shared/rules";
 import { patchFetch } from "./fetch";
@@ -18,41 +20,46 @@ import { Permits } from "./permits";
 import { watchPlainVideos } from "./plain";
 import { patchXhr } from "./xhr";
 
-const EXTENSION_ORIGIN = /^(?:chrome|moz)-extension:\/\//;
-
 const permits = new Permits(
   () => document.querySelectorAll("meta[http-equiv]").length,
   (url) => performance.getEntriesByName(url, "resource").length > 0,
 );
 const link = new Link({
   permits,
-  summon: () => document.dispatchEvent(new CustomEvent(NEED_EVENT)),
-  connected: () => document.dispatchEvent(new CustomEvent(CONNECTED_EVENT)),
+  summon: () => natives.tell(NEED_EVENT),
+  connected: () => natives.tell(CONNECTED_EVENT),
+  isThere: () => natives.tell(THERE_EVENT),
   nowMs: () => performance.now(),
   setTimeout: natives.setTimeout,
   clearTimeout: natives.clearTimeout as LinkEnvironment["clearTimeout"],
 });
 
-window.addEventListener(
-  "message",
-  (event) => {
-    if (!EXTENSION_ORIGIN.test(event.origin) || event.data !== PORT_MESSAGE || event.ports[0] === undefined) return;
-    link.attach(event.ports[0]);
-    event.stopImmediatePropagation();
-  },
-  true,
-);
+/**
+ * In Firefox the origin of the frame's message names this installation, so the page's own functions must not meet the
+ * event.
+ */
+function takePort(event: MessageEvent): void {
+  const origin = natives.origin(event);
+  if (!natives.startsWith(origin, "chrome-extension://") && !natives.startsWith(origin, "moz-extension://")) return;
+  const port = natives.ports(event)[0];
+  if (natives.data(event) !== PORT_MESSAGE || port === undefined) return;
+  natives.hide(event);
+  link.attach(port);
+}
 
-document.addEventListener(CARRY_READY_EVENT, (event) =>
-  link.equip((event as CustomEvent<MakeCarrier>).detail(link, natives)),
-);
-document.addEventListener(SWITCH_EVENT, (event) => link.switch((event as CustomEvent<unknown>).detail === "on"));
-
-// The rules were parsed before they were stored. A page that forges them misleads only itself: the transport has its
-// own.
-document.addEventListener(RULES_EVENT, (event) =>
-  useRules(JSON.parse((event as CustomEvent<string>).detail) as RuleSet),
-);
+function listen(): void {
+  natives.listen(window, "message", takePort);
+  natives.listen(document, SECOND_EVENT, natives.cancel);
+  natives.listen<CustomEvent<MakeCarrier>>(document, CARRY_READY_EVENT, (event) =>
+    link.equip(natives.detail(event)(link, natives)),
+  );
+  natives.listen<CustomEvent>(document, SWITCH_EVENT, (event) => link.switch(natives.detail(event) === "on"));
+  // The rules were parsed before they were stored. A page that forges them misleads only itself: the transport has its
+  // own.
+  natives.listen<CustomEvent<string>>(document, RULES_EVENT, (event) =>
+    useRules(JSON.parse(natives.detail(event)) as RuleSet),
+  );
+}
 
 /** Asks for a port as soon as a loading page has a `<video>`, so that the port is ready before the player. */
 function prepareForVideo(): void {
@@ -66,8 +73,10 @@ function prepareForVideo(): void {
   window.addEventListener("load", () => observer.disconnect());
 }
 
-// A page with an opaque origin gets no port, so nothing is patched there.
-if (window.origin !== "null") {
+// A page with an opaque origin gets no port, so nothing is patched there. Firefox runs this script again in open pages
+// when the extension is enabled or updated, where the first one stays.
+if (window.origin !== "null" && !natives.tell(SECOND_EVENT)) {
+  listen();
   window.fetch = patchFetch(link, permits);
   patchXhr(link, permits);
   watchPlainVideos(link, permits);

@@ -50,10 +50,11 @@ const FORBIDDEN = "http://forbidden.example/1.mp4";
 
 function make() {
   const clock = new Clock();
-  const calls = { summon: 0, connected: 0 };
+  const calls = { summon: 0, connected: 0, isThere: true };
   const link = new Link({
     summon: () => void calls.summon++,
     connected: () => void calls.connected++,
+    isThere: () => calls.isThere,
     nowMs: () => clock.nowMs,
     setTimeout: clock.set,
     clearTimeout: clock.clear,
@@ -227,6 +228,20 @@ describe("link: calls and their end", () => {
       clock.advance(3000);
     }
     expect(link.state).toBe("native");
+  });
+
+  test("a missing extension is known at the first request, and requests under way end at the next tick", async () => {
+    const { link, calls, clock, port } = await makeReady();
+    const one = listener();
+    link.call({ url: "http://a.example/1.mp4", range: null, patienceMs: 4000 }, one);
+    calls.isThere = false;
+    clock.advance(500);
+    expect([one.heard, port.closed, link.state]).toEqual([["lost"], true, "native"]);
+
+    const later = await makeReady();
+    later.calls.isThere = false;
+    expect(later.link.carrier).toBeNull();
+    expect([later.link.isNative, later.calls.summon]).toEqual([true, 1]);
   });
 
   test("no timer runs without a request", async () => {

@@ -46,6 +46,8 @@ export interface LinkEnvironment {
   summon(): void;
   /** Tells the content script that the port works, so that it can remove the frame. */
   connected(): void;
+  /** False once the extension is disabled, removed or updated: then nothing answers on the port. */
+  isThere(): boolean;
   permits: Pick<Permits, "allows" | "targets" | "phraseOf">;
   nowMs(): number;
   setTimeout(callback: () => void, ms: number): unknown;
@@ -84,6 +86,7 @@ export class Link {
   /** The carrier, or null while requests are native. The first need asks for a port. */
   get carrier(): Carrier | null {
     this.prepare();
+    if (this.#state === "ready" && !this.env.isThere()) this.#lose();
     return this.#state === "ready" ? this.#carrier : null;
   }
 
@@ -207,16 +210,19 @@ export class Link {
   #tick(): void {
     this.#ticker = undefined;
     if (this.#calls.size === 0 || this.#port === null) return;
-    if (++this.#missedPings > MISSED_PINGS_MAX) return this.#lose();
+    if (++this.#missedPings > MISSED_PINGS_MAX || !this.env.isThere()) return this.#lose();
     this.#post({ type: "ping", token: this.#missedPings });
     this.#ticker = this.env.setTimeout(() => this.#tick(), TICK_MS);
     for (const listener of [...this.#calls.values()]) listener.tick(this.env.nowMs());
   }
 
-  /** Ends all requests, because the transport is lost. A later need may ask for a port again, a few times. */
+  /**
+   * Ends all requests, because the transport is lost. While the extension is there, a later need may ask for a port
+   * again, a few times.
+   */
   #lose(): void {
     this.#losses += 1;
-    this.#state = this.#losses < LOSSES_MAX ? "idle" : "native";
+    this.#state = this.#losses < LOSSES_MAX && this.env.isThere() ? "idle" : "native";
     this.#drop();
   }
 

@@ -1,13 +1,21 @@
 /**
  * Natives: the browser's own functions, kept before a script of the page could replace them.
  */
+/** `Reflect.apply`: unlike `call` of a function, a page cannot replace it afterwards. */
+const { apply } = Reflect;
 const xhr = Object.getOwnPropertyDescriptors(XMLHttpRequest.prototype) as Record<string, PropertyDescriptor>;
-const { addEventListener } = EventTarget.prototype;
+const { addEventListener, dispatchEvent } = EventTarget.prototype;
+const { stopImmediatePropagation, preventDefault } = Event.prototype;
+const { startsWith } = String.prototype;
+const NativeEvent = window.CustomEvent;
 
-/** Reads `url`, also after a script of the page has replaced the property. */
-function urlGetter({ prototype }: { prototype: Request | Response }): (of: Request | Response) => string {
-  const { get } = Object.getOwnPropertyDescriptor(prototype, "url")!;
-  return (of) => get!.call(of) as string;
+/** Reads the property `name`, also after a script of the page has replaced it. */
+function getterOf<Owner extends object, Name extends keyof Owner & string>(
+  { prototype }: { prototype: Owner },
+  name: Name,
+): (of: Owner) => Owner[Name] {
+  const { get } = Object.getOwnPropertyDescriptor(prototype, name)!;
+  return (of) => apply(get!, of, []) as Owner[Name];
 }
 
 const subtle = window.crypto.subtle as SubtleCrypto | undefined;
@@ -25,14 +33,24 @@ export const natives = {
   ReadableStream: window.ReadableStream,
   XMLHttpRequest: window.XMLHttpRequest,
   AbortController: window.AbortController,
-  requestUrl: urlGetter(window.Request),
-  responseUrl: urlGetter(window.Response),
-  getXhr: (name: string, of: XMLHttpRequest): unknown => xhr[name]!.get!.call(of),
-  setXhr: (name: string, of: XMLHttpRequest, value: unknown): void => xhr[name]!.set!.call(of, value),
+  requestUrl: getterOf(window.Request, "url"),
+  responseUrl: getterOf(window.Response, "url"),
+  getXhr: (name: string, of: XMLHttpRequest): unknown => apply(xhr[name]!.get!, of, []),
+  setXhr: (name: string, of: XMLHttpRequest, value: unknown): void => apply(xhr[name]!.set!, of, [value]),
   callXhr: (name: string, of: XMLHttpRequest, ...args: unknown[]): unknown =>
-    (xhr[name]!.value as (...args: unknown[]) => unknown).apply(of, args),
-  listen: (to: EventTarget, type: string, listener: (event: ProgressEvent) => void): void =>
-    addEventListener.call(to, type, listener as (event: Event) => void),
+    apply(xhr[name]!.value as () => unknown, of, args),
+  apply,
+  listen: <E extends Event = ProgressEvent>(to: EventTarget, type: string, listener: (event: E) => void): void =>
+    apply(addEventListener, to, [type, listener, to === window]),
+  /** Tells the content script. True if it cancels the event. */
+  tell: (type: string): boolean => !apply(dispatchEvent, document, [new NativeEvent(type, { cancelable: true })]),
+  origin: getterOf(MessageEvent, "origin"),
+  data: getterOf(MessageEvent, "data"),
+  ports: getterOf(MessageEvent, "ports"),
+  detail: getterOf(CustomEvent, "detail"),
+  hide: (event: Event): void => apply(stopImmediatePropagation, event, []),
+  cancel: (event: Event): void => apply(preventDefault, event, []),
+  startsWith: (text: string, start: string): boolean => apply(startsWith, text, [start]),
   play: HTMLMediaElement.prototype.play,
   setTimeout: window.setTimeout.bind(window),
   clearTimeout: window.clearTimeout.bind(window),

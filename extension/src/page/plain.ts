@@ -61,7 +61,7 @@ function keepPlaying(hasInterrupted: PlainScript["hasInterrupted"]): void {
   const { prototype } = HTMLMediaElement;
   prototype.play = wrapFunction(prototype.play, function play(target, receiver, args): unknown {
     const sinceMs = performance.now();
-    const playing = Reflect.apply(target, receiver, args) as Promise<void> | undefined;
+    const playing = natives.apply(target, receiver, args) as Promise<void> | undefined;
     return playing?.catch((error: unknown) =>
       hasInterrupted(receiver as HTMLMediaElement, sinceMs) ? play(target, receiver, args) : Promise.reject(error),
     );

@@ -39,7 +39,7 @@ export function patchXhr(link: Link, permits: Permits): void {
     const stateBefore = before?.readyState;
     before?.forget();
     try {
-      Reflect.apply(target, xhr, args);
+      natives.apply(target, xhr, args);
     } finally {
       if (before !== null) states.delete(xhr);
     }
@@ -51,13 +51,13 @@ export function patchXhr(link: Link, permits: Permits): void {
 
   patchMethod(prototype, "setRequestHeader", (target, xhr, args) => {
     emulationOf(xhr)?.assertUnsent("setRequestHeader");
-    Reflect.apply(target, xhr, args);
+    natives.apply(target, xhr, args);
     stateOf(xhr)?.opened?.headers.push([String(args[0]), String(args[1])]);
   });
 
   patchMethod(prototype, "overrideMimeType", (target, xhr, args) => {
     emulationOf(xhr)?.assertNotLoading("overrideMimeType");
-    Reflect.apply(target, xhr, args);
+    natives.apply(target, xhr, args);
     const state = stateOf(xhr);
     if (!state?.opened) return;
     const mime = (state.opened.mime = String(args[0]));
@@ -71,7 +71,7 @@ export function patchXhr(link: Link, permits: Permits): void {
     state?.emulation?.assertUnsent("send");
     const opened = state?.opened;
     const request = opened && !link.isNative ? carriedRequest(xhr, opened, args[0]) : null;
-    if (!state || !opened || request === null) return Reflect.apply(target, xhr, args);
+    if (!state || !opened || request === null) return natives.apply(target, xhr, args);
     const noteAnswer = (of: Xhr): void =>
       natives.listen(of, "load", ({ loaded }) => {
         const seen = (name: string): unknown => natives.getXhr(name, of);
@@ -84,7 +84,7 @@ export function patchXhr(link: Link, permits: Permits): void {
       link.prepare();
       noteAnswer(xhr);
       state.see = link.carrier?.observeXhr(request, xhr);
-      return Reflect.apply(target, xhr, args);
+      return natives.apply(target, xhr, args);
     }
     const sendNatively = (copy: Xhr): void => {
       noteAnswer(copy);
@@ -95,7 +95,7 @@ export function patchXhr(link: Link, permits: Permits): void {
   });
   patchMethod(prototype, "abort", (target, xhr, args) => {
     const emulation = emulationOf(xhr);
-    if (emulation === null) return Reflect.apply(target, xhr, args);
+    if (emulation === null) return natives.apply(target, xhr, args);
     emulation.abort();
   });
 
@@ -103,7 +103,7 @@ export function patchXhr(link: Link, permits: Permits): void {
     patchMethod(prototype, name, (target, xhr, args) => {
       const emulation = emulationOf(xhr);
       return emulation === null || emulation.native !== null || args.length < target.length
-        ? Reflect.apply(target, emulation?.native ?? xhr, args)
+        ? natives.apply(target, emulation?.native ?? xhr, args)
         : read(emulation, args);
     });
   patchReader("getResponseHeader", (from, [header]) => from.header(String(header)));
@@ -234,7 +234,7 @@ function patchAccessor(prototype: Xhr, name: string, patch: AccessorPatch): void
   ): AnyFunction | undefined =>
     original === undefined || hook === undefined
       ? original
-      : wrapFunction(original, (target, xhr, args) => hook(() => Reflect.apply(target, xhr, args), xhr as Xhr));
+      : wrapFunction(original, (target, xhr, args) => hook(() => natives.apply(target, xhr, args), xhr as Xhr));
   const accessor: PropertyDescriptor = { ...descriptor };
   const get = wrap(descriptor.get, patch.get);
   const set = wrap(descriptor.set, patch.set);

@@ -5,6 +5,10 @@
 /** Events on `document` between the page script (MAIN world) and the content script (isolated world). */
 export const NEED_EVENT = "tributary-need";
 export const CONNECTED_EVENT = "tributary-connected";
+/** The page script asks whether what gave it the port is there. The content script cancels the event if it is. */
+export const THERE_EVENT = "tributary-there";
+/** A page script that starts asks whether another one is in the page. The other one cancels the event. */
+export const SECOND_EVENT = "tributary-second";
 /** Its `detail` is a string: `off` when the viewer turns the extension off, `on` when it is on again. */
 export const SWITCH_EVENT = "tributary-switch";
 

@@ -1,8 +1,15 @@
 /** The door of the stack: a local fleet, the sample site, browsers with the extension, and checks of what they did. */
-export { builtExtensionDir, FIREFOX_UUID, openBrowser, samplePageState, writeExtensionDefaults } from "./browser";
+export {
+  builtExtensionDir,
+  FIREFOX_ADD_ON,
+  FIREFOX_UUID,
+  openBrowser,
+  samplePageState,
+  writeExtensionDefaults,
+} from "./browser";
 export type { BrowserName, ExtensionDefaults, OpenBrowser, OpenOptions, SamplePageState } from "./browser";
 export { findChromium, findFirefox } from "./chromium";
-export { openStorePackage, type StorePackage } from "./store-package";
+export { inFirefoxWindow, openStorePackage, type StorePackage } from "./store-package";
 export { DEFAULT_PORTS, freePort, repoRoot, startFleet } from "./fleet";
 export type { Fleet, FleetOptions } from "./fleet";
 export { recordsOf, recordsSince } from "./records";

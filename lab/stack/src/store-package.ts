@@ -105,7 +105,7 @@ const CLICK_SWITCH = `
   return await state;`;
 
 /** Runs the body of a function in Firefox's own window. */
-async function inFirefoxWindow(browser: Browser, body: string): Promise<unknown> {
+export async function inFirefoxWindow(browser: Browser, body: string): Promise<unknown> {
   const { connection } = browser as unknown as {
     connection: { send(method: string, params: object): Promise<{ result: Record<string, unknown> }> };
   };
