@@ -3,7 +3,7 @@
  * plays the sample page through four proxies with the extension's popup open. Then the command line downloads in
  * several modes, and Origo's dashboard shows these downloads. Needs Xvfb, openbox and ImageMagick (Debian: xvfb,
  * openbox, imagemagick). `npm run screenshots -- extension` takes only the extension's pictures
- * (screenshots-extension.ts) and needs none of them.
+ * (screenshots-extension.ts), `-- terminal` only the command line's (screenshots-terminal.ts); both need none of them.
  */
 import { execFile, spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
@@ -14,6 +14,7 @@ import type { Browser, Page } from "puppeteer-core";
 import { openBrowser } from "./browser";
 import { repoRoot, startFleet } from "./fleet";
 import { extensionPictures } from "./screenshots-extension";
+import { terminalPicture } from "./screenshots-terminal";
 import type { Fleet } from "./fleet";
 
 const DISPLAY = ":97";
@@ -30,8 +31,11 @@ const images = path.join(repoRoot, "docs/images");
 
 async function main(): Promise<void> {
   mkdirSync(images, { recursive: true });
+  const only = process.argv[2];
+  if (only !== "extension") await terminalPicture(images);
+  if (only === "terminal") return;
   await extensionPictures(images);
-  if (process.argv[2] === "extension") return;
+  if (only === "extension") return;
   for (const program of ["Xvfb", "openbox", "import"]) {
     if (spawnSync("which", [program]).status !== 0)
       throw new Error(`${program} is missing: apt-get install xvfb openbox imagemagick`);
