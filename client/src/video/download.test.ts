@@ -152,6 +152,23 @@ test("an abort stops at once and keeps what is done; another playlist begins ane
   expect(readFileSync(film()).equals(joined(0, 1))).toBe(true);
 });
 
+test("the user's headers go to the playlist's origin, with keys and segments, and to no other server", async () => {
+  const got: string[] = [];
+  const note: Answer = ({ headers, url }, response) => {
+    got.push(`${headers.host?.split(":")[0]} ${url} ${headers.authorization} ${headers["user-agent"]}`);
+    response.end(url === "/list.m3u8" ? list("#EXTINF:1,", "s0.ts", "#EXTINF:1,", `${other}/s1.ts`) : bytesOf(0));
+  };
+  const other = url.replace("127.0.0.1", "localhost");
+  site = { "/list.m3u8": note, "/s0.ts": note, "/s1.ts": note };
+  const headers = { authorization: "Basic eA==", "user-agent": "mine" };
+  await get("/list.m3u8", { get: { mode: "direct", headers }, segmentsAtOnce: 1 });
+  expect(got).toEqual([
+    "127.0.0.1 /list.m3u8 Basic eA== mine",
+    "127.0.0.1 /s0.ts Basic eA== mine",
+    "localhost /s1.ts undefined mine",
+  ]);
+});
+
 test("a gap is left out with a sentence", async () => {
   site = { "/list.m3u8": list("#EXTINF:1,", "s0.ts", "#EXT-X-GAP", "#EXTINF:1,", "s1.ts", "#EXTINF:1,", "s2.ts") };
   Object.assign(site, segments(3));

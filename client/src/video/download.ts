@@ -9,7 +9,7 @@ import type { ProxyClient } from "../client";
 import { choose, type Choice, type Wishes } from "./choose";
 import { PieceFetcher } from "./fetch-piece";
 import { JobQueue, type Job } from "./job-queue";
-import { Keys, type Loader } from "./load";
+import { headersOfOrigin, Keys, type Loader } from "./load";
 import { makeFilm, type FilmFile } from "./film";
 import { openVideo } from "./open";
 import { PartsFolder } from "./parts";
@@ -75,6 +75,7 @@ export async function downloadVideo(
   options.signal?.addEventListener("abort", stop);
   const loader: Loader = {
     fetch: options.fetch ?? fetch,
+    headersFor: headersOfOrigin(url, options.get?.headers),
     retries: options.retries ?? RETRIES_DEFAULT,
     signal: controller.signal,
   };
@@ -136,6 +137,7 @@ async function fetchSegments(context: Context, fetching: Fetching): Promise<void
     client,
     get: options.get ?? {},
     keys: new Keys(loader),
+    headersFor: loader.headersFor,
     retries: loader.retries,
     signal: controller.signal,
     onBytes: (count) => {

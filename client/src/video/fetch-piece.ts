@@ -12,6 +12,7 @@ export interface PieceFetcherOptions {
   client: Pick<ProxyClient, "get">;
   get: GetOptions;
   keys: Keys;
+  headersFor(url: string): Record<string, string>;
   retries: number;
   signal: AbortSignal;
   /** Bytes that arrived. A repeated piece counts again. */
@@ -83,8 +84,9 @@ export class PieceFetcher {
 
   /** The bytes as the origin sends them. Throws if they are not those of the piece. */
   async *#sent({ url, range }: Piece): AsyncGenerator<Uint8Array> {
-    const { client, get, signal, onBytes } = this.#options;
-    const download = client.get(url, { ...get, signal, ...(range ? { range } : {}) });
+    const { client, get, headersFor, signal, onBytes } = this.#options;
+    const headers = get.headers ? { headers: headersFor(url) } : {};
+    const download = client.get(url, { ...get, ...headers, signal, ...(range ? { range } : {}) });
     try {
       const { status } = await download.head;
       if (status !== 200 && status !== 206) throw new Error(`the origin answered ${status}`);

@@ -13,6 +13,8 @@ const KEY_BYTES = 16;
 
 export interface Loader {
   fetch: typeof fetch;
+  /** The user's headers for requests to an address. */
+  headersFor(url: string): Record<string, string>;
   /** How often a failed request is repeated. */
   retries: number;
   signal: AbortSignal;
@@ -75,6 +77,16 @@ export function pauseMs(failures: number): number {
   return Math.min(500 * 2 ** (failures - 1), 10_000);
 }
 
+/** Headers of the user go to the video's own origin. A playlist may name other servers, and they get none. */
+export function headersOfOrigin(
+  videoUrl: string,
+  headers: Readonly<Record<string, string>> = {},
+): Loader["headersFor"] {
+  const { origin } = new URL(videoUrl);
+  const open = Object.entries(headers).filter(([name]) => /^(user-agent|accept)$/i.test(name));
+  return (url) => (new URL(url).origin === origin ? { ...headers } : Object.fromEntries(open));
+}
+
 /** An address for messages, without what may be secret in it. */
 export function shown(url: string): string {
   return url.startsWith("data:") ? "data:" : plainUrl(url);
@@ -90,7 +102,10 @@ async function load<T>(
   for (let failures = 1; ; failures++) {
     const timeout = AbortSignal.timeout(ANSWER_MS_MAX);
     try {
-      const response = await loader.fetch(url, { headers, signal: AbortSignal.any([loader.signal, timeout]) });
+      const response = await loader.fetch(url, {
+        headers: { ...loader.headersFor(url), ...headers },
+        signal: AbortSignal.any([loader.signal, timeout]),
+      });
       if (response.ok) return await read(response);
       await response.body?.cancel();
       throw new Error(`the origin answered ${response.status}`);
