@@ -1,7 +1,7 @@
 /** Tests Origo as a real child process: environment, ready line, signals, and what survives kill -9. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdtemp, readdir, rm, stat } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -111,6 +111,11 @@ describe("the Origo process", () => {
       { DATA_DIR: "x", LOGIN: "off", HOST: "0.0.0.0" },
       "LOGIN may be off only when HOST is a loopback",
     ],
+    [
+      "another database",
+      { DATA_DIR: "x", DATABASE_URL: "mysql://u:p@127.0.0.1/x" },
+      "DATABASE_URL must begin with postgres:// or postgresql://",
+    ],
     ["a port out of range", { DATA_DIR: "x", PORT: "65536" }, "PORT must be a port"],
   ])("says what is wrong and ends with 2: %s", async (_name, environment, text) => {
     expect(await failed(environment as Record<string, string>)).toEqual({
@@ -145,6 +150,12 @@ describe("the Origo process", () => {
     await chmod(folder, 0o1777);
     const { code, text } = await failed({ DATA_DIR: folder });
     expect([code, text]).toEqual([1, expect.stringContaining("DATA_DIR")]);
+  });
+
+  test("a database file of 0 bytes is an error that says what to do", async () => {
+    await writeFile(join(folder, "origo.duckdb"), "");
+    const { code, text } = await failed({ DATA_DIR: folder });
+    expect([code, text]).toEqual([1, expect.stringMatching(/origo\.duckdb has 0 bytes.*backup.*delete it/)]);
   });
 
   test("a folder that another Origo uses is a clear error", async () => {

@@ -5,53 +5,52 @@
 import { join } from "node:path";
 import { z } from "zod";
 import { parseOrigins } from "@tributary/contract";
+import { misspeltVariables } from "@tributary/contract/environment";
 import { startOrigo } from "./server";
 import { makeLog } from "./telemetry";
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
 
-const Environment = z
-  .object({
-    PORT: z
-      .string()
-      .default("0")
-      .refine((value) => /^\d{1,5}$/.test(value) && Number(value) <= 65_535, "must be a port, 0 to 65535")
-      .transform(Number),
-    HOST: z.string().min(1).default("127.0.0.1"),
-    DATA_DIR: z.string({ required_error: "is missing: set it to the folder for Origo's data" }).min(1),
-    ENROLMENT_CODE_FILE: z.string().min(1).optional(),
-    DATABASE_URL: z.string().min(1).optional(),
-    REDIS_URL: z
-      .string()
-      .regex(/^rediss?:\/\//, "must begin with redis:// or rediss://")
-      .optional(),
-    RETENTION_DAYS: z
-      .string()
-      .regex(/^[1-9]\d{0,4}$/, "must be a whole number of days, 1 to 99999")
-      .transform(Number)
-      .optional(),
-    LOGIN: z.enum(["required", "off"]).default("required"),
-    GEO_DB: z.string().min(1).optional(),
-    ALLOW_ORIGINS: z
-      .string()
-      .default("")
-      .transform((value) => parseOrigins(value))
-      .refine(
-        (origins) => origins !== undefined,
-        "must be origins of pages, as in https://player.example, with commas",
-      ),
-    TRUSTED_HOPS: z.string().regex(/^\d$/, "must be 0 to 9").transform(Number).default("0"),
-    LOG_LEVEL: z.enum(["silent", "error", "warn", "info", "debug"]).default("info"),
-  })
-  .refine(({ REDIS_URL, DATABASE_URL }) => REDIS_URL === undefined || DATABASE_URL !== undefined, {
-    path: ["REDIS_URL"],
-    message: "is only for several Origos over one database: set DATABASE_URL too",
-  })
-  .refine(({ LOGIN, HOST }) => LOGIN === "required" || LOOPBACK.test(HOST), {
-    path: ["LOGIN"],
-    message:
-      "may be off only when HOST is a loopback address: without login, everyone who reaches the port is an admin",
-  });
+const Variables = z.object({
+  PORT: z
+    .string()
+    .default("0")
+    .refine((value) => /^\d{1,5}$/.test(value) && Number(value) <= 65_535, "must be a port, 0 to 65535")
+    .transform(Number),
+  HOST: z.string().min(1).default("127.0.0.1"),
+  DATA_DIR: z.string({ required_error: "is missing: set it to the folder for Origo's data" }).min(1),
+  ENROLMENT_CODE_FILE: z.string().min(1).optional(),
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, "must begin with postgres:// or postgresql://: Origo knows no other database server")
+    .optional(),
+  REDIS_URL: z
+    .string()
+    .regex(/^rediss?:\/\//, "must begin with redis:// or rediss://")
+    .optional(),
+  RETENTION_DAYS: z
+    .string()
+    .regex(/^[1-9]\d{0,4}$/, "must be a whole number of days, 1 to 99999")
+    .transform(Number)
+    .optional(),
+  LOGIN: z.enum(["required", "off"]).default("required"),
+  GEO_DB: z.string().min(1).optional(),
+  ALLOW_ORIGINS: z
+    .string()
+    .default("")
+    .transform((value) => parseOrigins(value))
+    .refine((origins) => origins !== undefined, "must be origins of pages, as in https://player.example, with commas"),
+  TRUSTED_HOPS: z.string().regex(/^\d$/, "must be 0 to 9").transform(Number).default("0"),
+  LOG_LEVEL: z.enum(["silent", "error", "warn", "info", "debug"]).default("info"),
+});
+
+const Environment = Variables.refine(
+  ({ REDIS_URL, DATABASE_URL }) => REDIS_URL === undefined || DATABASE_URL !== undefined,
+  { path: ["REDIS_URL"], message: "is only for several Origos over one database: set DATABASE_URL too" },
+).refine(({ LOGIN, HOST }) => LOGIN === "required" || LOOPBACK.test(HOST), {
+  path: ["LOGIN"],
+  message: "may be off only when HOST is a loopback address: without login, everyone who reaches the port is an admin",
+});
 
 async function main(): Promise<void> {
   // The data folder holds keys, password hashes and records: nobody else on this machine may read what Origo writes.
@@ -65,6 +64,8 @@ async function main(): Promise<void> {
   }
   const env = environment.data;
   const log = makeLog(env.LOG_LEVEL);
+  for (const message of misspeltVariables(set, Object.keys(Variables.shape), ["ORIGO_"]))
+    log.warn({ event: "unknownVariable", message });
   const origo = await startOrigo({
     port: env.PORT,
     host: env.HOST,

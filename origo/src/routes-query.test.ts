@@ -134,6 +134,17 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
       ["/v1/query/downloads", { columns: ["id;"] }, "columns[0]"],
       ["/v1/query/chart", { chart: "box", metric: "url" }, "metric"],
       ["/v1/query/difference", { metric: "durationMs", field: "zz", a: 1, b: 2 }, "field"],
+      ["/v1/query/difference", { metric: "durationMs", field: "mode", a: "coded", b: "warp" }, "b"],
+      [
+        "/v1/query/downloads",
+        { columns: ["id"], where: [{ field: "outcome", op: "=", value: "x" }] },
+        "where[0].value",
+      ],
+      [
+        "/v1/query/chart",
+        { chart: "box", metric: "netBytes", where: [{ field: "mode", op: "in", value: ["coded", "x"] }] },
+        "where[0].value[1]",
+      ],
     ] as const) {
       const refused = await post(path, body);
       expect([refused.status, await refused.json()]).toMatchObject([400, { error: { kind: "badField", field } }]);

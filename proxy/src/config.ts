@@ -6,6 +6,7 @@ import { hostname } from "node:os";
 import { isIP } from "node:net";
 import { z } from "zod";
 import { parseOrigins } from "@tributary/contract";
+import { misspeltVariables } from "@tributary/contract/environment";
 import { PROXY_SETTINGS } from "@tributary/contract/settings";
 import { parseHostRule, type HostRule } from "./egress/policy";
 
@@ -95,60 +96,64 @@ const place = z.string().transform((value, context) => {
   return z.NEVER;
 });
 
-const Environment = z
-  .object({
-    HOST: z
-      .string()
-      .transform((value) => (value === "localhost" ? "127.0.0.1" : value))
-      .pipe(address)
-      .default("127.0.0.1"),
-    PORT: integer(65_535).default("0"),
-    UDP_PORT: integer(65_535).default("0"),
-    /** 0 means any free port, and `off` means no WebTransport. */
-    WEBTRANSPORT_PORT: z
-      .string()
-      .regex(/^(off|\d{1,5})$/, "must be a port from 0 to 65535, or off")
-      .transform((value) => (value === "off" ? value : Number(value)))
-      .refine((value) => value === "off" || value <= 65_535, "must be a port from 0 to 65535, or off")
-      .default("0"),
-    /** Plain UDP is for Node programs on private links. It is off unless it has a port. */
-    UDP_PLAIN_PORT: integer(65_535).optional(),
-    PROXY_NAME: text(64).default(hostname().slice(0, 64) || "proxy"),
-    ORIGO_URL: httpUrl.optional(),
-    /** Where the proxy keeps its key. */
-    DATA_DIR: z.string().optional(),
-    /** A one-time code of Origo, for the first start. */
-    ORIGO_CODE: text(256).optional(),
-    /** A file that holds such a code. It is read again before each attempt to connect. */
-    ORIGO_CODE_FILE: z.string().optional(),
-    PUBLIC_URL: httpUrl.optional(),
-    ALLOW_ORIGINS: pageOrigins.default(""),
-    /** Reverse proxies in front of the HTTP port whose X-Forwarded-For is believed. */
-    TRUSTED_HOPS: integer(16).default("0"),
-    PUBLIC_ADDRESS: address.optional(),
-    PUBLIC_UDP_PORT: publicPort.optional(),
-    PUBLIC_WEBTRANSPORT_PORT: publicPort.optional(),
-    PROBE_PUBLISHED: published.optional(),
-    ALLOW_HOSTS: hostRules(true).default(""),
-    ALLOW_PRIVATE_HOSTS: hostRules(false).default(""),
-    RATE_BYTES_PER_SEC: ownValue("proxy.rateBytesPerSec"),
-    CACHE_BYTES: ownValue("proxy.cacheBytes"),
-    MAX_SESSIONS: ownValue("proxy.sessionsMax"),
-    PLACE: place.optional(),
-    OPERATOR: text(64).optional(),
-    REQUIRE_TOKEN: z
-      .enum(["0", "1"], { message: "must be 0 or 1" })
-      .optional()
-      .transform((value) => (value === undefined ? PROXY_SETTINGS["proxy.requireToken"].start.default : value === "1")),
-  })
-  .refine((value) => value.ORIGO_URL === undefined || value.DATA_DIR !== undefined, {
-    path: ["DATA_DIR"],
-    message: "must be set to a folder where this proxy keeps the key by which the Origo at ORIGO_URL knows it",
-  });
+const Variables = z.object({
+  HOST: z
+    .string()
+    .transform((value) => (value === "localhost" ? "127.0.0.1" : value))
+    .pipe(address)
+    .default("127.0.0.1"),
+  PORT: integer(65_535).default("0"),
+  UDP_PORT: integer(65_535).default("0"),
+  /** 0 means any free port, and `off` means no WebTransport. */
+  WEBTRANSPORT_PORT: z
+    .string()
+    .regex(/^(off|\d{1,5})$/, "must be a port from 0 to 65535, or off")
+    .transform((value) => (value === "off" ? value : Number(value)))
+    .refine((value) => value === "off" || value <= 65_535, "must be a port from 0 to 65535, or off")
+    .default("0"),
+  /** Plain UDP is for Node programs on private links. It is off unless it has a port. */
+  UDP_PLAIN_PORT: integer(65_535).optional(),
+  PROXY_NAME: text(64).default(hostname().slice(0, 64) || "proxy"),
+  ORIGO_URL: httpUrl.optional(),
+  /** Where the proxy keeps its key. */
+  DATA_DIR: z.string().optional(),
+  /** A one-time code of Origo, for the first start. */
+  ORIGO_CODE: text(256).optional(),
+  /** A file that holds such a code. It is read again before each attempt to connect. */
+  ORIGO_CODE_FILE: z.string().optional(),
+  PUBLIC_URL: httpUrl.optional(),
+  ALLOW_ORIGINS: pageOrigins.default(""),
+  /** Reverse proxies in front of the HTTP port whose X-Forwarded-For is believed. */
+  TRUSTED_HOPS: integer(16).default("0"),
+  PUBLIC_ADDRESS: address.optional(),
+  PUBLIC_UDP_PORT: publicPort.optional(),
+  PUBLIC_WEBTRANSPORT_PORT: publicPort.optional(),
+  PROBE_PUBLISHED: published.optional(),
+  ALLOW_HOSTS: hostRules(true).default(""),
+  ALLOW_PRIVATE_HOSTS: hostRules(false).default(""),
+  RATE_BYTES_PER_SEC: ownValue("proxy.rateBytesPerSec"),
+  CACHE_BYTES: ownValue("proxy.cacheBytes"),
+  MAX_SESSIONS: ownValue("proxy.sessionsMax"),
+  PLACE: place.optional(),
+  OPERATOR: text(64).optional(),
+  REQUIRE_TOKEN: z
+    .enum(["0", "1"], { message: "must be 0 or 1" })
+    .optional()
+    .transform((value) => (value === undefined ? PROXY_SETTINGS["proxy.requireToken"].start.default : value === "1")),
+});
+
+const Environment = Variables.refine((value) => value.ORIGO_URL === undefined || value.DATA_DIR !== undefined, {
+  path: ["DATA_DIR"],
+  message: "must be set to a folder where this proxy keeps the key by which the Origo at ORIGO_URL knows it",
+});
 
 export type ProxyConfig = z.infer<typeof Environment>;
 
 const SECRETS = new Set(["ORIGO_CODE"]);
+
+/** What to warn of, one line each: variables that are probably misspelt. */
+export const configWarnings = (env: Record<string, string | undefined>): string[] =>
+  misspeltVariables(env, Object.keys(Variables.shape), ["ORIGO_"]);
 
 /** An empty variable counts as not set. Returns the faults, one line each, if there are any. */
 export function parseConfig(env: Record<string, string | undefined>): { config: ProxyConfig } | { faults: string[] } {

@@ -1,7 +1,7 @@
 /** Main: a proxy as a process. It prints one JSON line to stdout when it is ready. Its log and faults go to stderr. */
 import { loadCodec } from "@tributary/native-codec";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
-import { parseConfig } from "./config";
+import { configWarnings, parseConfig } from "./config";
 import { jsonLog } from "./log";
 import { Proxy } from "./proxy";
 
@@ -15,6 +15,7 @@ async function main(): Promise<void> {
   }
   const { config } = parsed;
   const log = jsonLog(config.PROXY_NAME, (line) => process.stderr.write(line));
+  for (const message of configWarnings(process.env)) log("unknownVariable", { message });
   const proxy = new Proxy(
     config,
     loadCodec(loadWasmCodec, (reason) => log("codecFallback", { reason })),

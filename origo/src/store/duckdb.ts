@@ -63,6 +63,11 @@ async function openPrivately(dataDir: string): Promise<void> {
   for (const name of await readdir(dataDir)) {
     if (!name.startsWith(DUCKDB_FILE)) continue;
     const path = join(dataDir, name);
+    if (name === DUCKDB_FILE && (await stat(path)).size === 0) {
+      throw new Error(
+        `${path} has 0 bytes, so it is no database: put a backup in its place, or delete it to begin with an empty one`,
+      );
+    }
     await chmod(path, (await stat(path)).isDirectory() ? 0o700 : 0o600);
   }
 }

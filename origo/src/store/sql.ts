@@ -70,9 +70,13 @@ function conditionOf(condition: Condition, places: Places, path: string): string
 
 const textOf = (field: StoredField): string => (field.type === "text" ? field.sql : `${field.sql}::VARCHAR`);
 
-/** The value, if it has the field's type. Throws a QueryFault otherwise. */
+/** The value, if it has the field's type and is one of its values. Throws a QueryFault otherwise. */
 export function valueFor(field: StoredField, value: string | number | boolean, path: string): Cell {
   const wanted = field.type === "text" ? "string" : field.type === "boolean" ? "boolean" : "number";
-  if (typeof value === wanted) return value;
+  if (typeof value === wanted) {
+    if (field.values && !field.values.includes(value as string))
+      throw faultAt(path, `must be one of ${field.values.join(", ")} for ${field.name}, got ${JSON.stringify(value)}`);
+    return value;
+  }
   throw faultAt(path, `must be a ${wanted} to compare with ${field.name}, got ${typeof value}`);
 }
