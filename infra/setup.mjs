@@ -1,9 +1,9 @@
 /**
  * Sets up a clone: dependencies, native addons, TypeScript, bundles and, on request, Chromium, Firefox, a C++ compiler,
- * PostgreSQL and Redis. `npm start` and `npm test` run it first. A step with unchanged inputs is skipped. It needs only
+ * PostgreSQL, Redis and players (mpv, VLC). `npm start` and `npm test` run it first. A step with unchanged inputs is skipped. It needs only
  * node.
  *
- *   node infra/setup.mjs [--browser] [--firefox] [--compiler] [--database]
+ *   node infra/setup.mjs [--browser] [--firefox] [--compiler] [--database] [--players]
  *
  * Prints one line per step with its seconds. A step that fails shows its command and output. Exit status: 0 done,
  * 1 failed, 2 bad option.
@@ -17,6 +17,7 @@ import { postgresFolder } from "./postgres.mjs";
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 const NODE_VERSION_MIN = [20, 19];
+const PLAYER_PACKAGES = ["mpv", "vlc-bin", "vlc-plugin-base"];
 const stampDir = path.join(root, "node_modules/.tributary-setup");
 
 /** A failure whose message is for a person: a sentence, or a command with its output. */
@@ -30,6 +31,7 @@ export async function setUp({
   firefox = false,
   compiler = false,
   database = false,
+  players = false,
   tools = [],
   print = console.log,
 } = {}) {
@@ -54,6 +56,8 @@ export async function setUp({
   );
   await step("dashboard", () => bundle("origo", ["origo", "contract"], "origo/dist/dashboard/index.html"));
   if (database) await step("PostgreSQL", () => ensureDebianTool("PostgreSQL", ["postgresql"], postgresFolder));
+  if (players)
+    await step("players", () => ensureDebianTool("mpv and VLC", PLAYER_PACKAGES, () => playersPath()));
   if (database) await step("Redis", () => ensureDebianTool("Redis", ["redis-server"], () => onPath("redis-server")));
   for (const { name, command } of tools) await step(name, () => ensureDebianTool(name, [name], () => onPath(command)));
   if (browser) await step("Chromium", () => ensureDebianTool("Chromium", ["chromium"], () => browserPath("Chromium")));
@@ -173,6 +177,12 @@ async function ensureDebianTool(what, packages, find) {
   return `installed ${installed}`;
 }
 
+/** The places of both players, or undefined if one is missing. */
+function playersPath() {
+  const places = ["mpv", "vlc"].map(onPath);
+  return places.includes(undefined) ? undefined : places.join(", ");
+}
+
 function onPath(name) {
   const found = spawnSync("sh", ["-c", `command -v ${name}`], { encoding: "utf8" });
   return found.status === 0 ? found.stdout.trim() : undefined;
@@ -245,7 +255,7 @@ export async function runMain(main) {
 }
 
 async function main() {
-  const known = ["--browser", "--firefox", "--compiler", "--database"];
+  const known = ["--browser", "--firefox", "--compiler", "--database", "--players"];
   const unknown = process.argv.slice(2).find((option) => !known.includes(option));
   if (unknown) {
     console.error(`unknown option ${unknown}: node infra/setup.mjs takes ${known.join(", ")}`);
@@ -257,6 +267,7 @@ async function main() {
     firefox: asked("--firefox"),
     compiler: asked("--compiler"),
     database: asked("--database"),
+    players: asked("--players"),
   });
   return 0;
 }

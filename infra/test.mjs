@@ -167,7 +167,7 @@ async function main() {
   const seen = ["e2e", "web", "origo", "matrix"].some(has);
   const tools = has("e2e") ? [{ name: "ffmpeg", command: "ffprobe" }] : [];
   const firefox = has("e2e") || has("matrix");
-  await setUp({ browser: seen, firefox, compiler: has("cpp"), database: has("unit"), tools });
+  await setUp({ browser: seen, firefox, compiler: has("cpp"), database: has("unit"), players: has("e2e"), tools });
   const sum = { passed: 0, failed: 0 };
   for (const step of steps) {
     const startedMs = Date.now();

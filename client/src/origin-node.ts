@@ -32,7 +32,7 @@ const DECODERS: Record<string, () => Duplex> = {
 let shared: Dispatcher | undefined;
 
 /** One for the process. It goes through the HTTP proxy that the environment names (http_proxy, NO_PROXY). */
-function dispatcher(): Dispatcher {
+export function dispatcher(): Dispatcher {
   const isProxied = PROXY_VARIABLES.some((name) => process.env[name]);
   return (shared ??= isProxied ? new EnvHttpProxyAgent({ ...LIMITS, proxyTunnel: false }) : new Agent(LIMITS));
 }
@@ -108,7 +108,7 @@ async function* piecesOf(body: Readable): AsyncGenerator<Uint8Array> {
 }
 
 /** Codings are listed in the order in which they were applied (RFC 9110 §8.4). */
-function decoded(body: Readable, codings: readonly string[]): Readable {
+export function decoded(body: Readable, codings: readonly string[]): Readable {
   const decoders = codings.toReversed().map((name) => {
     const make = DECODERS[name];
     if (make) return make();

@@ -7,6 +7,12 @@ import { putLast } from "../memory";
 /** `segment`: a playlist names it as media. `file`: the origin answered with media. `small`: a playlist or a key. */
 export type AddressKind = "segment" | "file" | "small";
 
+/** A large media file, as the origin told it. */
+export interface MediaFile {
+  resourceBytes: number;
+  etag: string | undefined;
+}
+
 const PLACES_MAX = 4096;
 const FILES_MAX = 256;
 /** Text is small. It also may be a list of addresses, which proxies must not see. */
@@ -22,7 +28,7 @@ export class Catalogue {
   /** Folder and file extension of segments. */
   readonly #segments = new Map<string, Place>();
   readonly #small = new Map<string, { root: string }>();
-  readonly #files = new Map<string, { resourceBytes: number }>();
+  readonly #files = new Map<string, MediaFile>();
 
   /** A playlist of `root` has a segment at `url`. */
   noteSegment(url: URL, root: URL): void {
@@ -40,8 +46,8 @@ export class Catalogue {
     putLast(this.#small, url.href, { root: this.rootOf(root) }, PLACES_MAX);
   }
 
-  noteFile(url: URL, resourceBytes: number): void {
-    putLast(this.#files, url.href, { resourceBytes }, FILES_MAX);
+  noteFile(url: URL, file: MediaFile): void {
+    putLast(this.#files, url.href, file, FILES_MAX);
   }
 
   forgetFile(url: URL): void {
@@ -54,9 +60,8 @@ export class Catalogue {
     return this.#files.has(url.href) ? "file" : undefined;
   }
 
-  /** The length of a file. Undefined if it is not known. */
-  resourceBytesOf(url: URL): number | undefined {
-    return this.#files.get(url.href)?.resourceBytes;
+  fileOf(url: URL): MediaFile | undefined {
+    return this.#files.get(url.href);
   }
 
   /** The address that the player opened first: the playlist that led to `url`, or `url` itself. */

@@ -16,10 +16,7 @@ const HOP_BY_HOP = [
   "upgrade",
 ];
 const NOT_SENT = new Set([...HOP_BY_HOP, "host", "accept-encoding", "content-length", "expect", "origin"]);
-/**
- * Headers of an answer that are for the origin's own host, or that let web pages in. The lengths and the encoding are
- * those of the bytes before `fetch` decoded them.
- */
+/** Headers of an answer that are for the origin's own host, or that let web pages in. */
 const NOT_ANSWERED = new Set([
   ...HOP_BY_HOP,
   "alt-svc",
@@ -64,9 +61,14 @@ const HARMLESS = new Set([
   "user-agent",
 ]);
 
-/** The first header of the request that keeps it away from the proxies. Undefined if there is none. */
-export function identifyingHeader(headers: IncomingHttpHeaders): string | undefined {
-  return Object.keys(headers).find((name) => !HARMLESS.has(name) && !name.startsWith("sec-"));
+/**
+ * The first header of the request that keeps it away from the proxies. Undefined if there is none. `mayDepend`: If-Match
+ * and If-Range do not.
+ */
+export function identifyingHeader(headers: IncomingHttpHeaders, mayDepend: boolean): string | undefined {
+  const isHarmless = (name: string): boolean =>
+    HARMLESS.has(name) || name.startsWith("sec-") || (mayDepend && (name === "if-match" || name === "if-range"));
+  return Object.keys(headers).find((name) => !isHarmless(name));
 }
 
 /** The headers for the origin. `gateway` is the gateway's own address. */
@@ -94,10 +96,8 @@ function originalAddress(address: string, gateway: string): string | undefined {
 /** The headers of the origin's answer for the player. */
 export function headersForPlayer(answer: Headers, url: URL, gateway: string): Record<string, string | string[]> {
   const headers: Record<string, string | string[]> = {};
-  const isDecoded = answer.has("content-encoding");
   for (const [name, value] of answer) {
     if (NOT_ANSWERED.has(name) || name.startsWith("access-control-")) continue;
-    if (isDecoded && (name === "content-encoding" || name === "content-length")) continue;
     headers[name] = value;
   }
   for (const name of ["location", "content-location"]) {

@@ -1,5 +1,8 @@
 /** Direct requests to origins, with the player's own headers. Playlists among the answers are rewritten. */
 import type { IncomingHttpHeaders } from "node:http";
+import type { Readable } from "node:stream";
+import type { Dispatcher } from "undici";
+import { decoded, dispatcher } from "../origin-node";
 import { headersForOrigin, headersForPlayer, isMedia, isPlaylistType } from "./headers";
 import { isHls } from "./hls";
 import { isDash } from "./dash";
@@ -8,7 +11,7 @@ import { isDash } from "./dash";
 const PLAYLIST_BYTES_MAX = 32 << 20;
 /** An answer of another type may be a playlist: its first bytes decide. */
 const OPAQUE_TYPE = /^(?:text\/|application\/(?:octet-stream|xml)|binary\/|$)/i;
-const OF_BYTES = new Set(["content-length", "content-range", "accept-ranges"]);
+const OF_BYTES = new Set(["content-encoding", "content-length", "content-range", "accept-ranges"]);
 const PLAYLIST_PATH = /\.(?:m3u8?|mpd)$/i;
 
 export interface OriginRequest {
@@ -38,32 +41,43 @@ export async function askOrigin(request: OriginRequest): Promise<OriginAnswer> {
   // A playlist is rewritten, so its parts are of no use.
   if (isLikelyPlaylist) delete headers.range;
   const encoding = isLikelyPlaylist ? "gzip, deflate, br" : "identity";
-  const response = await fetch(url, {
-    method,
+  const response = await dispatcher().request({
+    origin: url.origin,
+    path: url.href.slice(url.origin.length),
+    method: method as "GET" | "HEAD",
     headers: { ...headers, "accept-encoding": encoding },
-    redirect: "manual",
     signal,
   });
+  const status = response.statusCode;
+  const origin = headersOf(response.headers);
   const answer: OriginAnswer = {
-    status: response.status,
-    origin: response.headers,
-    headers: headersForPlayer(response.headers, url, gateway),
-    body: bytesOf(response),
+    status,
+    origin,
+    headers: headersForPlayer(origin, url, gateway),
+    body: response.body,
     playlist: undefined,
   };
-  if (!mayBePlaylist(response, url)) return answer;
+  if (!mayBePlaylist(answer, url, method)) return answer;
   if (method === "HEAD") return { ...answer, headers: withoutLength(answer.headers) };
-  const { text, body } = await readPlaylist(answer.body);
-  if (text === undefined) return { ...answer, body };
-  if (response.status === 206 && !isWhole(response.headers.get("content-range")))
+  const { text, body } = await readPlaylist(plain(response.body, origin.get("content-encoding")));
+  if (text === undefined) return { ...answer, headers: withoutCoding(answer.headers), body };
+  if (status === 206 && !isWhole(origin.get("content-range")))
     return askOrigin({ ...request, headers: { ...request.headers, range: undefined } });
   return { ...answer, status: 200, headers: withoutLength(answer.headers), playlist: text };
 }
 
-function mayBePlaylist({ status, headers }: Response, url: URL): boolean {
+function headersOf(answered: Dispatcher.ResponseData["headers"]): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(answered))
+    for (const each of [value ?? []].flat()) headers.append(name, each);
+  return headers;
+}
+
+function mayBePlaylist({ status, origin }: OriginAnswer, url: URL, method: string): boolean {
   if (status !== 200 && status !== 206) return false;
-  const type = headers.get("content-type");
-  return isPlaylistType(type) || OPAQUE_TYPE.test(type ?? "") || (PLAYLIST_PATH.test(url.pathname) && !isMedia(type));
+  const type = origin.get("content-type");
+  const hasBody = method !== "HEAD";
+  return isPlaylistType(type) || (hasBody && OPAQUE_TYPE.test(type ?? "")) || (PLAYLIST_PATH.test(url.pathname) && !isMedia(type));
 }
 
 function isWhole(contentRange: string | null): boolean {
@@ -102,6 +116,16 @@ function beginsLikePlaylist(bytes: Uint8Array): boolean {
   return /^\uFEFF?\s*(?:#EXTM3U|<)/.test(new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(0, 64)));
 }
 
-async function* bytesOf(response: Response): AsyncGenerator<Uint8Array> {
-  if (response.body) yield* response.body as unknown as AsyncIterable<Uint8Array>;
+/** The body without its content coding. */
+function plain(body: Readable, coding: string | null): AsyncIterable<Uint8Array> {
+  const codings = (coding ?? "").toLowerCase().split(",").map((name) => name.trim());
+  const applied = codings.filter((name) => name !== "" && name !== "identity");
+  return applied.length === 0 ? body : decoded(body, applied);
+}
+
+/** The gateway has decoded the body, so its length is another one. */
+function withoutCoding(headers: OriginAnswer["headers"]): OriginAnswer["headers"] {
+  if (headers["content-encoding"] === undefined) return headers;
+  const kept = Object.entries(headers).filter(([name]) => name !== "content-encoding" && name !== "content-length");
+  return Object.fromEntries(kept);
 }

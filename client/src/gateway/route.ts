@@ -1,41 +1,50 @@
 /** Decides whether proxies may bring the answer to a player's request, and with which range. Pure. */
 import type { IncomingHttpHeaders } from "node:http";
 import { parseContentRange, parseRange, resolveRange, type ByteRange, type CacheMode } from "@tributary/contract";
-import type { Catalogue } from "./catalogue";
+import type { Catalogue, MediaFile } from "./catalogue";
 import { identifyingHeader, isMedia } from "./headers";
 
 /** Why a request goes to the origin, for the page. */
 export type Route =
-  | { way: "proxies"; range: ByteRange | undefined; cache: CacheMode; isFromStart: boolean }
+  | { way: "proxies"; range: ByteRange | undefined; cache: CacheMode; isFromStart: boolean; etag: string | undefined }
   /** `mayChange`: if the origin answers with media, proxies may bring the bytes. */
   | { way: "direct"; reason: string; mayChange: boolean };
 
 /** Smaller answers come as fast from the origin, and keys and texts are small. */
 export const FILE_BYTES_MIN = 256 << 10;
-const FILE_TYPE = /^(?:application|binary)\/(?:octet-stream|mp4|ogg|x-matroska|vnd\.apple\.mpegurl\.segment)/i;
+const FILE_TYPE = /^(?:application|binary)\/(?:octet-stream|mp4|ogg|x-matroska)/i;
 
 export function routeOf(method: string, url: URL, headers: IncomingHttpHeaders, catalogue: Catalogue): Route {
   const direct = (reason: string, mayChange = false): Route => ({ way: "direct", reason, mayChange });
   if (method !== "GET") return direct(`a ${method} request`);
-  const name = identifyingHeader(headers);
+  const file = catalogue.fileOf(url);
+  const etag = conditionOf(headers, file);
+  const name = identifyingHeader(headers, etag !== undefined);
   if (name !== undefined) return direct(`the header ${name} is for the site alone`);
   const kind = catalogue.kindOf(url);
   if (kind === "small") return direct("playlist, key or text");
-  const cache = cacheModeOf(headers);
   const range = parseRange(headers.range);
   if (headers.range !== undefined && !range) return direct("several ranges");
-  const isOpen = range !== undefined && !("end" in range);
-  const isFromStart = isOpen && "start" in range && range.start === 0;
-  if (kind === "segment" && (!range || isFromStart)) return { way: "proxies", range: undefined, cache, isFromStart };
-  if (range && "end" in range) {
-    const closed = { start: range.start, end: range.end! };
-    return kind === undefined ? direct("first request", true) : { way: "proxies", range: closed, cache, isFromStart };
-  }
-  const resourceBytes = catalogue.resourceBytesOf(url);
-  if (resourceBytes === undefined) return direct("first request", true);
-  if (!range) return { way: "proxies", range: undefined, cache, isFromStart };
-  const resolvedRange = resolveRange(range, resourceBytes);
-  return resolvedRange ? { way: "proxies", range: resolvedRange, cache, isFromStart } : direct("range beyond the end");
+  const isFromStart = range !== undefined && "start" in range && range.start === 0 && range.end === undefined;
+  const proxies = (asked: ByteRange | undefined): Route => {
+    return { way: "proxies", range: asked, cache: cacheModeOf(headers), isFromStart, etag };
+  };
+  if (kind === undefined) return direct("first request", true);
+  if (!range || (kind === "segment" && isFromStart)) return proxies(undefined);
+  if ("start" in range && range.end !== undefined) return proxies({ start: range.start, end: range.end });
+  if (!file) return direct("first request", true);
+  const closed = resolveRange(range, file.resourceBytes);
+  return closed ? proxies(closed) : direct("range beyond the end");
+}
+
+/**
+ * The entity tag on which the request depends, if it is the file's: a player that seeks asks for the same version
+ * (RFC 9110 §13.1). The proxies' answer must have it then. Any other condition is for the origin.
+ */
+function conditionOf(headers: IncomingHttpHeaders, file: MediaFile | undefined): string | undefined {
+  const conditions = [headers["if-match"], headers["if-range"]].filter((each) => each !== undefined);
+  const isFile = conditions.length > 0 && conditions.every((each) => each === file?.etag);
+  return isFile && /^"[^"]*"$/.test(file?.etag ?? "") ? file?.etag : undefined;
 }
 
 function cacheModeOf(headers: IncomingHttpHeaders): CacheMode {
@@ -47,7 +56,7 @@ function cacheModeOf(headers: IncomingHttpHeaders): CacheMode {
 /** What proxies would have to bring of an answer of the origin: a range, or the whole if it is undefined. */
 export interface Carriable {
   range: ByteRange | undefined;
-  resourceBytes: number;
+  file: MediaFile;
 }
 
 /** Undefined if the proxies may not bring the answer, or need not. */
@@ -58,8 +67,9 @@ export function carriableOf(status: number, headers: Headers): Carriable | undef
   const length = headers.get("content-length");
   const bytes = length !== null && /^\d{1,15}$/.test(length) ? Number(length) : 0;
   if (bytes < FILE_BYTES_MIN) return undefined;
-  if (status === 200) return { range: undefined, resourceBytes: bytes };
+  const etag = headers.get("etag") ?? undefined;
+  if (status === 200) return { range: undefined, file: { resourceBytes: bytes, etag } };
   const part = status === 206 ? parseContentRange(headers.get("content-range")) : undefined;
   if (!part || part.resourceBytes === null) return undefined;
-  return { range: { start: part.start, end: part.end }, resourceBytes: part.resourceBytes };
+  return { range: { start: part.start, end: part.end }, file: { resourceBytes: part.resourceBytes, etag } };
 }

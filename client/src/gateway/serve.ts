@@ -96,15 +96,12 @@ class Exchange {
   }
 
   /** Returns why the proxies' answer is of no use, before anything was sent to the player. */
-  async #throughProxies({
-    range,
-    cache,
-    isFromStart,
-  }: Extract<Route, { way: "proxies" }>): Promise<string | undefined> {
+  async #throughProxies(route: Extract<Route, { way: "proxies" }>): Promise<string | undefined> {
+    const { range, cache, isFromStart, etag } = route;
     const download = this.#get({ cache, ...(range ? { range } : {}) });
     if (typeof download === "string") return download;
     const head = await download.head.catch((error: unknown) => messageOf(error));
-    const refusal = typeof head === "string" ? head : refusalOf(head);
+    const refusal = typeof head === "string" ? head : refusalOf(head, etag);
     if (typeof head === "string" || refusal !== undefined) {
       download.abort("The origin is asked in place of the proxies.");
       return refusal;
@@ -165,8 +162,8 @@ class Exchange {
    * Lets proxies bring the body of an answer of the origin. The origin's own body waits until their answer is known to
    * be the same, so nothing is lost if it is not: then the result is false.
    */
-  async #change(answer: OriginAnswer, { range, resourceBytes }: Carriable, stopOrigin: () => void): Promise<boolean> {
-    this.#services.catalogue.noteFile(this.#url, resourceBytes);
+  async #change(answer: OriginAnswer, { range, file }: Carriable, stopOrigin: () => void): Promise<boolean> {
+    this.#services.catalogue.noteFile(this.#url, file);
     const download = this.#get(range ? { range } : {});
     if (typeof download === "string") return false;
     const head = await download.head.catch(() => undefined);
@@ -210,8 +207,9 @@ class Exchange {
 }
 
 /** Why the origin should be asked itself. Proxies answer for it only with media. */
-function refusalOf({ status, headers }: ResponseHead): string | undefined {
+function refusalOf({ status, headers }: ResponseHead, etag: string | undefined): string | undefined {
   if (status !== 200 && status !== 206) return `the proxies got status ${status}`;
+  if (etag !== undefined && headers.etag !== etag) return "the proxies got another version";
   const type = headers["content-type"] ?? null;
   return isPlaylistType(type) || /^text\/html/i.test(type ?? "") ? `the proxies got ${type}` : undefined;
 }
