@@ -1,7 +1,7 @@
 /**
  * Sets up a clone: dependencies, native addons, TypeScript, bundles and, on request, Chromium, Firefox, a C++ compiler,
- * PostgreSQL, Redis and players (mpv, VLC). `npm start` and `npm test` run it first. A step with unchanged inputs is skipped. It needs only
- * node.
+ * PostgreSQL, Redis and players (mpv, VLC). `npm start` and `npm test` run it first. A step with unchanged inputs is
+ * skipped. It needs only node.
  *
  *   node infra/setup.mjs [--browser] [--firefox] [--compiler] [--database] [--players]
  *
@@ -56,8 +56,7 @@ export async function setUp({
   );
   await step("dashboard", () => bundle("origo", ["origo", "contract"], "origo/dist/dashboard/index.html"));
   if (database) await step("PostgreSQL", () => ensureDebianTool("PostgreSQL", ["postgresql"], postgresFolder));
-  if (players)
-    await step("players", () => ensureDebianTool("mpv and VLC", PLAYER_PACKAGES, () => playersPath()));
+  if (players) await step("players", () => ensureDebianTool("mpv and VLC", PLAYER_PACKAGES, () => playersPath()));
   if (database) await step("Redis", () => ensureDebianTool("Redis", ["redis-server"], () => onPath("redis-server")));
   for (const { name, command } of tools) await step(name, () => ensureDebianTool(name, [name], () => onPath(command)));
   if (browser) await step("Chromium", () => ensureDebianTool("Chromium", ["chromium"], () => browserPath("Chromium")));

@@ -77,7 +77,11 @@ function mayBePlaylist({ status, origin }: OriginAnswer, url: URL, method: strin
   if (status !== 200 && status !== 206) return false;
   const type = origin.get("content-type");
   const hasBody = method !== "HEAD";
-  return isPlaylistType(type) || (hasBody && OPAQUE_TYPE.test(type ?? "")) || (PLAYLIST_PATH.test(url.pathname) && !isMedia(type));
+  return (
+    isPlaylistType(type) ||
+    (hasBody && OPAQUE_TYPE.test(type ?? "")) ||
+    (PLAYLIST_PATH.test(url.pathname) && !isMedia(type))
+  );
 }
 
 function isWhole(contentRange: string | null): boolean {
@@ -118,7 +122,10 @@ function beginsLikePlaylist(bytes: Uint8Array): boolean {
 
 /** The body without its content coding. */
 function plain(body: Readable, coding: string | null): AsyncIterable<Uint8Array> {
-  const codings = (coding ?? "").toLowerCase().split(",").map((name) => name.trim());
+  const codings = (coding ?? "")
+    .toLowerCase()
+    .split(",")
+    .map((name) => name.trim());
   const applied = codings.filter((name) => name !== "" && name !== "identity");
   return applied.length === 0 ? body : decoded(body, applied);
 }
