@@ -62,8 +62,8 @@ const HARMLESS = new Set([
 ]);
 
 /**
- * The first header of the request that keeps it away from the proxies. Undefined if there is none. If-Match and If-Range
- * do not if `mayDepend` is true.
+ * The first header of the request that keeps it away from the proxies, or undefined. If-Match and If-Range do not if
+ * `mayDepend` is true.
  */
 export function identifyingHeader(headers: IncomingHttpHeaders, mayDepend: boolean): string | undefined {
   const isHarmless = (name: string): boolean =>
