@@ -334,7 +334,10 @@ test("no web page in Chromium can use the gateway", async () => {
     expect(await mine.$eval("pre", (element) => element.textContent)).toContain(
       `mpv '${gateway}/https/example.org/film.m3u8'`,
     );
-    expect(await mine.$eval("#now", (element) => element.textContent)).toContain("proxy-1");
+    const style = await mine.$eval("section", (element) => getComputedStyle(element).borderRadius);
+    expect(style).toBe("10px");
+    await ask(mirror(sample("/__status/204")));
+    await mine.waitForFunction(() => document.getElementById("now")!.textContent!.includes("/__status/204"));
     // A page of a site, under the gateway's address, is in a sandbox: it has no scripts.
     await mine.goto(mirror(sample("/hls.html")));
     expect(await mine.evaluate("document.scripts.length > 0 && typeof Hls")).toBe("undefined");

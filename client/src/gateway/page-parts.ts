@@ -6,7 +6,7 @@ export class Html {
 }
 
 /** Joins HTML. Everything but `Html` is text, and is escaped. */
-export function html(parts: TemplateStringsArray, ...values: (Html | readonly Html[] | string | number)[]): Html {
+export function markup(parts: TemplateStringsArray, ...values: (Html | readonly Html[] | string | number)[]): Html {
   const shown = values.map((value) =>
     value instanceof Html ? value.text : Array.isArray(value) ? value.map(({ text }) => text).join("") : escaped(value),
   );

@@ -3,7 +3,7 @@ import type { Express, Request, Response } from "express";
 import type { LiveStats } from "../api";
 import type { Activity, Transfer } from "./activity";
 import { gatewayAddress, isHttp, shown } from "./addresses";
-import { html, Html, PAGE_POLICY, SCRIPT, STYLE } from "./page-parts";
+import { Html, markup, PAGE_POLICY, SCRIPT, STYLE } from "./page-parts";
 import type { ServeServices } from "./serve";
 
 const PLAYS_SHOWN = 8;
@@ -29,16 +29,13 @@ export function addPage(app: Express, { client, activity }: ServeServices, prefi
 }
 
 function page(address: Html, now: Html): Html {
-  return html`<!doctype html>
+  return markup`<!doctype html>
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>Tributary gateway</title>
-        <link rel="icon" href="data:," />
-        <style>
-          ${new Html(STYLE)}
-        </style>
+        <style>${new Html(STYLE)}</style>
       </head>
       <body>
         <main>
@@ -50,16 +47,14 @@ function page(address: Html, now: Html): Html {
           ${address}
           <div id="now">${now}</div>
         </main>
-        <script>
-          ${new Html(SCRIPT)};
-        </script>
+        <script>${new Html(SCRIPT)}</script>
       </body>
     </html>`;
 }
 
 /** The field, and what to type for the address that was asked for. */
 function addressPart(asked: string, gateway: string): Html {
-  return html`<section aria-labelledby="address-title">
+  return markup`<section aria-labelledby="address-title">
     <h2 id="address-title">Play an address</h2>
     <form method="get">
       <label
@@ -76,9 +71,9 @@ function commands(asked: string, gateway: string): Html {
   const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(asked) ? asked : `https://${asked}`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !isHttp(url))
-    return html`<p class="fault" role="alert">This is not the address of a web server: ${shown(asked)}.</p>`;
+    return markup`<p class="fault" role="alert">This is not the address of a web server: ${shown(asked)}.</p>`;
   const address = gatewayAddress(url, gateway).replaceAll("'", "%27");
-  return html`<pre tabindex="0" aria-label="The gateway's address, and command lines">
+  return markup`<pre tabindex="0" aria-label="The gateway's address, and command lines">
 ${address}
 
 mpv '${address}'
@@ -87,7 +82,7 @@ ffplay '${address}'</pre>`;
 }
 
 function nowPart(activity: Activity, live: LiveStats): Html {
-  return html`${playsPart(activity)}${proxiesPart(live)}${requestsPart(activity.recent)}`;
+  return markup`${playsPart(activity)}${proxiesPart(live)}${requestsPart(activity.recent)}`;
 }
 
 function playsPart(activity: Activity): Html {
@@ -162,9 +157,9 @@ type Cell = readonly [label: string, value: string | number, kind?: "number"];
 
 function row(cells: readonly Cell[]): Html {
   const shownCells = cells.map(
-    ([label, value, kind]) => html`<td data-label="${label}" class="${kind ?? ""}">${value}</td>`,
+    ([label, value, kind]) => markup`<td data-label="${label}" class="${kind ?? ""}">${value}</td>`,
   );
-  return html`<tr>
+  return markup`<tr>
     ${shownCells}
   </tr> `;
 }
@@ -172,8 +167,10 @@ function row(cells: readonly Cell[]): Html {
 function part(title: string, rows: readonly Html[], empty: string, labels: readonly string[]): Html {
   const id = title.toLowerCase().replaceAll(" ", "-");
   const numbers = new Set(["Now", "By proxies", "Direct", "Share", "Received", "Round trip", "Status", "Size", "Time"]);
-  const head = labels.map((label) => html`<th scope="col" class="${numbers.has(label) ? "number" : ""}">${label}</th>`);
-  const table = html`<table>
+  const head = labels.map(
+    (label) => markup`<th scope="col" class="${numbers.has(label) ? "number" : ""}">${label}</th>`,
+  );
+  const table = markup`<table>
     <thead>
       <tr>
         ${head}
@@ -183,9 +180,9 @@ function part(title: string, rows: readonly Html[], empty: string, labels: reado
       ${rows}
     </tbody>
   </table>`;
-  return html`<section aria-labelledby="${id}">
+  return markup`<section aria-labelledby="${id}">
     <h2 id="${id}">${title}</h2>
-    ${rows.length === 0 ? html`<p>${empty}</p>` : table}
+    ${rows.length === 0 ? markup`<p>${empty}</p>` : table}
   </section>`;
 }
 
