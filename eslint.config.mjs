@@ -36,5 +36,20 @@ export default tseslint.config(
       ],
     },
   },
+  {
+    files: ["extension/src/page/*.ts"],
+    ignores: ["**/*.test.ts", "**/natives.ts"],
+    rules: {
+      "no-restricted-properties": [
+        "error",
+        ...["origin", "ports", "source"].map((property) => ({
+          object: "event",
+          property,
+          message: "A getter of the page would meet the event. Use natives.ts.",
+        })),
+        { object: "Reflect", property: "apply", message: "A page can replace it. Use natives.apply." },
+      ],
+    },
+  },
   { files: ["**/*.js"], rules: { "@typescript-eslint/no-require-imports": "off" } },
 );
