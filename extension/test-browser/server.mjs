@@ -12,6 +12,7 @@ for (let at = 0, state = 1; at < MEDIA_BYTES; at++) {
   state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
   media[at] = state >>> 24;
 }
+const REWRITTEN = Buffer.from(media).reverse();
 /** Larger than the chunks that go direct because they are small. */
 const TEXT = Buffer.from(`{"text":"Grüße, 世界"${" ".repeat(20_000)}}`);
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -49,7 +50,9 @@ async function answer(request, response, log) {
         ? TEXT
         : url.pathname === "/empty.mp4"
           ? Buffer.alloc(0)
-          : media;
+          : !isTransport && query.has("rewritten")
+            ? REWRITTEN
+            : media;
   await send(request, response, { query, status, body, isTransport, cors: corsHeaders(query, isTransport) });
 }
 
@@ -112,7 +115,7 @@ async function send(request, response, { query, status: given, body, isTransport
   if (query.has("more"))
     Object.assign(headers, { age: "5", expires: "0", "content-language": "de", vary: "origin", "x-more": "Grüße" });
   if (query.has("bloat")) headers["x-bloat"] = "x".repeat(Number(query.get("bloat")));
-  if (range !== null && query.has("changing")) headers.etag = '"v2"';
+  if (!isTransport && query.get("validators") === "other") headers.etag = '"v2"';
   const part = body.subarray(start, end + 1);
   if (!query.has("nolength")) headers["content-length"] = part.length;
   const reason = query.get("reason");

@@ -1,7 +1,7 @@
 import type { ByteRange } from "@tributary/contract";
 import type { Fetched, ToPage, SiteHead } from "../shared/messages";
 import type { CarriedRequestEvents, SiteEnd, SiteRequest } from "../shared/carry";
-import type { Link, LinkListener } from "../page/link";
+import type { CallListener, Calls } from "./calls";
 import { CarriedRequest, REPLY_MS, STALL_MS } from "./carried-request";
 import { Asked, OURS_MS, WAIT_MS_MAX, WAITS_MS } from "./site";
 
@@ -19,7 +19,6 @@ const HEAD: ToPage = {
   totalBytes: 1000,
 };
 const WHOLE = Uint8Array.from({ length: 1000 }, (_, index) => index % 251);
-
 interface Native {
   /** The answer to a request for the whole; undefined if the answer to a range is for it, too. */
   whole?: Omit<Native, "whole">;
@@ -46,7 +45,7 @@ class Site implements SiteRequest {
 }
 
 function make(native: Native | Error = {}, range: ByteRange | null = null) {
-  let listener: LinkListener | undefined;
+  let listener: CallListener | undefined;
   const seen = {
     events: [] as string[],
     bytes: [] as number[],
@@ -61,18 +60,19 @@ function make(native: Native | Error = {}, range: ByteRange | null = null) {
   const clock = { nowMs: 0, timers: new Map<number, { atMs: number; callback: () => void }>() };
   const sites: Site[] = [];
   const asked = new Asked();
-  const link = {
-    env: {
-      nowMs: () => clock.nowMs,
-      setTimeout: (callback: () => void, ms: number) => {
-        const id = clock.timers.size + 1;
-        clock.timers.set(id, { atMs: clock.nowMs + ms, callback });
-        return id;
-      },
-      clearTimeout: (id: number) => clock.timers.get(id) && clock.timers.set(id, { atMs: Infinity, callback: () => 0 }),
+  const timing = {
+    nowMs: () => clock.nowMs,
+    setTimeout: (callback: () => void, ms: number) => {
+      const id = clock.timers.size + 1;
+      clock.timers.set(id, { atMs: clock.nowMs + ms, callback });
+      return id;
     },
+    clearTimeout: (id: number) => clock.timers.get(id) && clock.timers.set(id, { atMs: Infinity, callback: () => 0 }),
+  };
+  const calls = {
+    link: { noteDirect: (bytes: number) => (seen.direct += bytes) },
+    clock: timing,
     noteLimited: (url: string) => seen.limited.push(url),
-    noteDirect: (bytes: number) => (seen.direct += bytes),
     compare: (answer: unknown) => {
       seen.compared.push(answer);
       return {
@@ -80,7 +80,7 @@ function make(native: Native | Error = {}, range: ByteRange | null = null) {
         end: (isWhole: boolean) => seen.compared.push(isWhole),
       };
     },
-    call: (_request: unknown, given: LinkListener) => {
+    call: (_request: unknown, given: CallListener) => {
       listener = given;
       return {
         credit: (bytes: number) => (seen.credit += bytes),
@@ -88,7 +88,7 @@ function make(native: Native | Error = {}, range: ByteRange | null = null) {
         tell: (fetched: Fetched) => seen.told.push(fetched),
       };
     },
-  } as unknown as Link;
+  } as unknown as Calls;
   const nativeFetch = (async (_url: string, init: RequestInit) => {
     seen.ranges.push(new Headers(init.headers).get("range"));
     if (native instanceof Error) throw native;
@@ -111,7 +111,7 @@ function make(native: Native | Error = {}, range: ByteRange | null = null) {
   };
   const digest = (bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> => crypto.subtle.digest("SHA-256", bytes);
   const page = { fetch: nativeFetch, digest, asked, patienceMs: () => PATIENCE_MS, player: () => undefined };
-  const carried = new CarriedRequest(link, page, { url: MEDIA, range }, events);
+  const carried = new CarriedRequest(calls, page, { url: MEDIA, range }, events);
   const receive = (...messages: ToPage[]): void => messages.forEach((message) => listener?.message(message));
   const data = (start: number, end: number): ToPage => ({
     type: "data",
@@ -129,6 +129,8 @@ function make(native: Native | Error = {}, range: ByteRange | null = null) {
 }
 
 const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10));
+const ended = (seen: { events: string[] }): Promise<void> =>
+  settle().then(() => (/^(end|error)$/.test(seen.events.at(-1) ?? "") ? undefined : ended(seen)));
 
 describe("carried request: answered by the transport", () => {
   test("passes on head, bytes and end, and gives credit for the bytes that were taken", () => {
@@ -406,7 +408,7 @@ describe("carried request: finished natively", () => {
   ])("begins again if %s, and the delivered bytes are the site's", async (_name, native) => {
     const { seen, receive, data } = make(native);
     receive(HEAD, data(0, 150), data(150, 400), { type: "failed", id: 1 });
-    await settle();
+    await ended(seen);
     expect([seen.events, seen.ranges]).toEqual([
       ["head", "end"],
       ["bytes=400-", null],
@@ -418,7 +420,7 @@ describe("carried request: finished natively", () => {
     const whole = { headers: { etag: '"v2"' }, status: 206 };
     const { seen, receive, data } = make({ headers: whole.headers, whole }, { start: 5000, end: 5999 });
     receive({ ...HEAD, status: 206 }, data(0, 400), { type: "failed", id: 1 });
-    await settle();
+    await ended(seen);
     expect([seen.events, seen.ranges, seen.bytes]).toEqual([
       ["head", "end"],
       ["bytes=5400-5999", "bytes=5000-5999"],
@@ -434,7 +436,7 @@ describe("carried request: finished natively", () => {
   ])("does not join what is not one body: %s", async (_name, whole) => {
     const { seen, receive, data } = make({ headers: OTHER, whole });
     receive(HEAD, data(0, 400), { type: "failed", id: 1 });
-    await settle();
+    await ended(seen);
     expect(seen.events).toEqual(["head", "error"]);
   });
 

@@ -8,7 +8,7 @@
 import type { CarriedRequestEvents, MediaRequest, RequestHandle, SiteRequest } from "../shared/carry";
 import type { AbortReason, Fetched, PageResponseHead, Player, ToPage, SiteHead } from "../shared/messages";
 import { formatRange } from "@tributary/contract";
-import type { Link, LinkCall } from "../page/link";
+import type { Call, Calls, Clock } from "./calls";
 import { Delivered, type Digest, type Read } from "./delivered";
 import { bytesToSkip, isSameWhole, restOf } from "./representation";
 import { showTransport, type SiteBody } from "./show";
@@ -39,12 +39,13 @@ interface Rest {
 }
 
 export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
-  readonly #link: Link;
+  readonly #calls: Calls;
+  readonly #clock: Clock;
   readonly #page: Surroundings;
   readonly #request: MediaRequest;
   readonly #events: CarriedRequestEvents<Site>;
   readonly #startedMs: number;
-  readonly #call: LinkCall;
+  readonly #call: Call;
   #isCalling = true;
   #asker: SiteAsker<Site> | null = null;
   /** The site could not be asked while the proxies were. */
@@ -63,15 +64,16 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
   #over = false;
 
   /** Starts at once. The link must be in state `ready`. The constructor itself calls no event. */
-  constructor(link: Link, page: Surroundings, request: MediaRequest, events: CarriedRequestEvents<Site>) {
-    this.#link = link;
+  constructor(calls: Calls, page: Surroundings, request: MediaRequest, events: CarriedRequestEvents<Site>) {
+    this.#calls = calls;
+    this.#clock = calls.clock;
     this.#page = page;
     this.#request = request;
     this.#events = events;
     this.#proof = new Delivered(page.digest);
-    this.#startedMs = this.#lastProgressMs = link.env.nowMs();
+    this.#startedMs = this.#lastProgressMs = this.#clock.nowMs();
     const player = page.player();
-    this.#call = link.call(
+    this.#call = calls.call(
       { ...request, patienceMs: page.patienceMs(), ...(player === undefined ? {} : { player }) },
       {
         message: (message) => this.#handle(message),
@@ -85,7 +87,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
   credit(): void {
     const bytes = this.#delivered - this.#credited;
     if (bytes === 0 || !this.#isCalling) return;
-    this.#lastProgressMs = this.#link.env.nowMs();
+    this.#lastProgressMs = this.#clock.nowMs();
     this.#credited = this.#delivered;
     this.#call.credit(bytes);
   }
@@ -108,7 +110,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
 
   #handle(message: ToPage): void {
     if (this.#over || !this.#isCalling) return;
-    this.#lastProgressMs = this.#link.env.nowMs();
+    this.#lastProgressMs = this.#clock.nowMs();
     switch (message.type) {
       case "wait":
         this.#page.asked.note(this.#request.url, this.#lastProgressMs);
@@ -133,8 +135,8 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
   }
 
   #setHedge(ms: number): void {
-    this.#link.env.clearTimeout(this.#hedgeTimer);
-    this.#hedgeTimer = this.#link.env.setTimeout(() => this.#askSite(), ms);
+    this.#clock.clearTimeout(this.#hedgeTimer);
+    this.#hedgeTimer = this.#clock.setTimeout(() => this.#askSite(), ms);
   }
 
   #handleTick(nowMs: number): void {
@@ -183,11 +185,11 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
   }
 
   #elapsedMs(): number {
-    return Math.round(this.#link.env.nowMs() - this.#startedMs);
+    return Math.round(this.#clock.nowMs() - this.#startedMs);
   }
 
   #endAsker(): void {
-    this.#link.env.clearTimeout(this.#hedgeTimer);
+    this.#clock.clearTimeout(this.#hedgeTimer);
     this.#asker?.abort();
     this.#asker = null;
   }
@@ -201,13 +203,12 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
   }
 
   #askSite(): void {
-    this.#link.env.clearTimeout(this.#hedgeTimer);
-    const { env } = this.#link;
+    this.#clock.clearTimeout(this.#hedgeTimer);
     const { url } = this.#request;
     this.#asker ??= new SiteAsker(
-      env,
+      this.#clock,
       () => this.#events.askSite(),
-      () => this.#page.asked.isRecent(url, env.nowMs()),
+      () => this.#page.asked.isRecent(url, this.#clock.nowMs()),
       {
         answered: (site, head) => this.#handleSite(site, head),
         failed: (site) => {
@@ -215,7 +216,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
           if (!this.#isCalling) this.#serveSite(site);
           else this.#failedSite = site;
         },
-        limited: () => this.#link.noteLimited(url),
+        limited: () => this.#calls.noteLimited(url),
         refused: () => this.#page.asked.forget(url),
       },
     );
@@ -225,7 +226,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
     this.#endCall("late");
     if (this.#isCompared) {
       const copy = (): SiteBody => site.copy();
-      showTransport(this.#link, this.#page.asked, this.#request, { head, startedMs: this.#startedMs, copy });
+      showTransport(this.#calls, this.#page.asked, this.#request, { head, startedMs: this.#startedMs, copy });
     }
     this.#serveSite(site);
   }
@@ -276,7 +277,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
     this.#restOffset = offset;
     await this.#pump(found);
     if (this.#over) return;
-    this.#link.noteDirect(this.#delivered - offset);
+    this.#calls.link.noteDirect(this.#delivered - offset);
     this.#close(this.#isWhole() ? "end" : "error");
   }
 

@@ -7,6 +7,7 @@ import type { CarriedRequestEvents, Carrier, MediaRequest, RequestHandle, SiteRe
 import { PLAYERS, type Player, type SiteHead } from "../shared/messages";
 import { CARRY_READY_EVENT } from "../shared/names";
 import { respond } from "./answer";
+import { Calls, type Clock } from "./calls";
 import { CarriedRequest, type Surroundings } from "./carried-request";
 import { showTransport, type SiteBody } from "./show";
 import { copyOf, headOf } from "./site-fetch";
@@ -19,6 +20,11 @@ import { patienceMs } from "./patience";
 import { Asked } from "./site";
 
 const make: MakeCarrier = (link, natives) => {
+  const clock: Clock = {
+    nowMs: () => performance.now(),
+    setTimeout: natives.setTimeout,
+    clearTimeout: natives.clearTimeout as Clock["clearTimeout"],
+  };
   const page: Surroundings = {
     fetch: natives.fetch,
     digest: natives.digest,
@@ -26,15 +32,16 @@ const make: MakeCarrier = (link, natives) => {
     patienceMs: () => Math.round(patienceMs(document.querySelectorAll("video"))),
     player,
   };
+  const calls = new Calls(link, clock);
   const worker = new PageWorker(workerContainer(), performance);
   const endings = new Endings(PerformanceObserver);
   const known = new KnownFiles(document, PerformanceObserver);
   const carry: Carrier["carry"] = (request, events) =>
-    worker.mayAnswer() || known.has(request) ? declined(events) : new CarriedRequest(link, page, request, events);
+    worker.mayAnswer() || known.has(request) ? declined(events) : new CarriedRequest(calls, page, request, events);
   const shows = (wanted: MediaRequest): ((head: SiteHead, copy: () => SiteBody) => void) => {
-    const startedMs = link.env.nowMs();
+    const startedMs = clock.nowMs();
     return (head, copy) => {
-      if (!worker.mayAnswer()) showTransport(link, page.asked, wanted, { head, startedMs, copy });
+      if (!worker.mayAnswer()) showTransport(calls, page.asked, wanted, { head, startedMs, copy });
     };
   };
   return {
@@ -51,6 +58,8 @@ const make: MakeCarrier = (link, natives) => {
       );
       return (response) => body.see(response);
     },
+    handle: (message) => calls.handle(message),
+    lost: () => calls.lost(),
   };
 };
 

@@ -14,7 +14,7 @@ import {
 } from "../shared/names";
 import { useRules, type RuleSet } from "../shared/rules";
 import { patchFetch } from "./fetch";
-import { Link, type LinkEnvironment, type MakeCarrier } from "./link";
+import { Link, type MakeCarrier } from "./link";
 import { natives } from "./natives";
 import { Permits } from "./permits";
 import { watchPlainVideos } from "./plain";
@@ -29,9 +29,6 @@ const link = new Link({
   summon: () => natives.tell(NEED_EVENT),
   connected: () => natives.tell(CONNECTED_EVENT),
   isThere: () => natives.tell(THERE_EVENT),
-  nowMs: () => performance.now(),
-  setTimeout: natives.setTimeout,
-  clearTimeout: natives.clearTimeout as LinkEnvironment["clearTimeout"],
 });
 
 /**

@@ -95,8 +95,7 @@ export function patchXhr(link: Link, permits: Permits): void {
   });
   patchMethod(prototype, "abort", (target, xhr, args) => {
     const emulation = emulationOf(xhr);
-    if (emulation === null) return natives.apply(target, xhr, args);
-    emulation.abort();
+    return emulation === null ? natives.apply(target, xhr, args) : emulation.abort();
   });
 
   const patchReader = (name: MethodName, read: (from: XhrEmulation, args: unknown[]) => string | null): void =>
@@ -116,49 +115,38 @@ export function patchXhr(link: Link, permits: Permits): void {
 function patchGetters(prototype: Xhr, stateOf: (xhr: unknown) => ObjectState | undefined): void {
   const emulationOf = (xhr: unknown): XhrEmulation | null => stateOf(xhr)?.emulation ?? null;
   for (const name of ["readyState", "status", "statusText", "responseURL", "response"] as const) {
-    patchAccessor(prototype, name, {
-      get: (native, xhr) => {
-        const emulation = emulationOf(xhr);
-        if (emulation === null) {
-          const value = native();
-          if (name === "response") stateOf(xhr)?.see?.(value);
-          return value;
-        }
-        return emulation.native === null ? emulation[name] : natives.getXhr(name, emulation.native);
-      },
+    patchAccessor(prototype, name, "get", (native, xhr) => {
+      const emulation = emulationOf(xhr);
+      if (emulation === null) {
+        const value = native();
+        if (name === "response") stateOf(xhr)?.see?.(value);
+        return value;
+      }
+      return emulation.native === null ? emulation[name] : natives.getXhr(name, emulation.native);
     });
   }
   for (const name of ["responseText", "responseXML"]) {
-    patchAccessor(prototype, name, {
-      get: (native, xhr) => {
-        const answering = emulationOf(xhr)?.native;
-        return answering ? natives.getXhr(name, answering) : native();
-      },
+    patchAccessor(prototype, name, "get", (native, xhr) => {
+      const answering = emulationOf(xhr)?.native;
+      return answering ? natives.getXhr(name, answering) : native();
     });
   }
 }
 
 function patchSetters(prototype: Xhr, stateOf: (xhr: unknown) => ObjectState | undefined): void {
-  const emulationOf = (xhr: unknown): XhrEmulation | null => stateOf(xhr)?.emulation ?? null;
-  patchAccessor(prototype, "responseType", {
-    set: (native, xhr) => {
-      const { opened, emulation } = stateOf(xhr) ?? {};
-      emulation?.assertNotLoading("responseType");
-      native();
-      if (opened) emulation?.changeForm(isNativeForm(xhr, opened), (inner) => copyType(xhr, inner));
-    },
+  patchAccessor(prototype, "responseType", "set", (native, xhr) => {
+    const { opened, emulation } = stateOf(xhr) ?? {};
+    emulation?.assertNotLoading("responseType");
+    native();
+    if (opened) emulation?.changeForm(isNativeForm(xhr, opened), (inner) => copyType(xhr, inner));
   });
-  patchAccessor(prototype, "withCredentials", {
-    set: (native, xhr) => {
-      emulationOf(xhr)?.assertUnsent("withCredentials");
-      native();
-    },
+  patchAccessor(prototype, "withCredentials", "set", (native, xhr) => {
+    stateOf(xhr)?.emulation?.assertUnsent("withCredentials");
+    native();
   });
-  patchAccessor(prototype, "timeout", {
-    set: (native, xhr) => {
-      native();
-      emulationOf(xhr)?.setTimer();
-    },
+  patchAccessor(prototype, "timeout", "set", (native, xhr) => {
+    native();
+    stateOf(xhr)?.emulation?.setTimer();
   });
 }
 
@@ -214,31 +202,27 @@ function patchMethod(
   name: MethodName,
   call: (target: AnyFunction, xhr: Xhr, args: unknown[]) => unknown,
 ): void {
-  const descriptor = Object.getOwnPropertyDescriptor(prototype, name);
-  if (descriptor === undefined) return;
-  const value = wrapFunction(descriptor.value as AnyFunction, (target, xhr, args) => call(target, xhr as Xhr, args));
-  Object.defineProperty(prototype, name, { ...descriptor, value });
+  patch(prototype, name, "value", call);
 }
 
-interface AccessorPatch {
-  get?: (native: () => unknown, xhr: Xhr) => unknown;
-  set?: (native: () => unknown, xhr: Xhr) => void;
+function patchAccessor(
+  prototype: Xhr,
+  name: string,
+  kind: "get" | "set",
+  call: (native: () => unknown, xhr: Xhr) => unknown,
+): void {
+  patch(prototype, name, kind, (target, xhr, args) => call(() => natives.apply(target, xhr, args), xhr));
 }
 
-function patchAccessor(prototype: Xhr, name: string, patch: AccessorPatch): void {
+function patch(
+  prototype: Xhr,
+  name: string,
+  kind: "value" | "get" | "set",
+  call: (target: AnyFunction, xhr: Xhr, args: unknown[]) => unknown,
+): void {
   const descriptor = Object.getOwnPropertyDescriptor(prototype, name);
-  if (descriptor === undefined) return;
-  const wrap = (
-    original: AnyFunction | undefined,
-    hook: ((native: () => unknown, xhr: Xhr) => unknown) | undefined,
-  ): AnyFunction | undefined =>
-    original === undefined || hook === undefined
-      ? original
-      : wrapFunction(original, (target, xhr, args) => hook(() => natives.apply(target, xhr, args), xhr as Xhr));
-  const accessor: PropertyDescriptor = { ...descriptor };
-  const get = wrap(descriptor.get, patch.get);
-  const set = wrap(descriptor.set, patch.set);
-  if (get !== undefined) accessor.get = get;
-  if (set !== undefined) accessor.set = set;
-  Object.defineProperty(prototype, name, accessor);
+  const original = descriptor?.[kind] as AnyFunction | undefined;
+  if (original === undefined) return;
+  const wrapped = wrapFunction(original, (target, xhr, args) => call(target, xhr as Xhr, args));
+  Object.defineProperty(prototype, name, { ...descriptor, [kind]: wrapped });
 }

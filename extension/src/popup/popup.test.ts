@@ -114,7 +114,7 @@ describe("popup: words", () => {
       atMs: 0,
     };
     expect(troubleSentence(say, BUILT_IN, trouble)).toBe(
-      "Origo (http://127.0.0.1:7600) does not answer. Check its address in the options. Video plays directly.",
+      "Origo (http://127.0.0.1:7600) does not answer. Check its address in the options.",
     );
     expect(troubleSentence(say, { ...BUILT_IN, enabled: false }, trouble)).toBeNull();
     expect(troubleSentence(say, { ...BUILT_IN, mode: "direct" }, trouble)).toBeNull();
@@ -124,7 +124,7 @@ describe("popup: words", () => {
     const trouble = { kind: "egressRefused", detail: "cdn.example", atMs: 0 };
     expect(troubleSentence(say, BUILT_IN, trouble)).toBe(
       "These proxies do not serve cdn.example. Ask the people who run them to allow this site, or enter " +
-        "another Origo in the options. Video plays directly.",
+        "another Origo in the options.",
     );
   });
 
@@ -132,7 +132,7 @@ describe("popup: words", () => {
     "a viewer reads what to do about %s",
     (kind) =>
       expect(troubleSentence(say, BUILT_IN, { kind, detail: "cdn.example", atMs: 0 })).toMatch(
-        /(?:You need to do nothing|tell the people who run|Ask the people who run|in the options)[\w ,]*\. Video plays/,
+        /(?:You need to do nothing|tell the people who run|Ask the people who run|in the options)[\w ,]*\.$/,
       ),
   );
 

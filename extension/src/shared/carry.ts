@@ -3,7 +3,7 @@
  * first needs it. Neither script contains the other's code.
  */
 import type { ByteRange, CacheMode } from "@tributary/contract";
-import type { Fetched, PageResponseHead, SiteHead } from "./messages";
+import type { Fetched, PageResponseHead, SiteHead, ToPage } from "./messages";
 
 /** What a page asks for and the transport may carry. */
 export interface MediaRequest {
@@ -99,4 +99,8 @@ export interface Carrier {
   observe(wanted: MediaRequest, response: Response): void;
   /** The same for a native object that is about to be sent. The result is called before the page gets the response. */
   observeXhr(wanted: MediaRequest, xhr: XMLHttpRequest): (response: unknown) => void;
+  /** A message of the transport. */
+  handle(message: ToPage): void;
+  /** The connection to the transport is closed. */
+  lost(): void;
 }

@@ -37,7 +37,7 @@ function countSentence(say: Say, key: string, count: number): string {
 /** Why video plays directly although the extension is on; null if nothing is wrong. */
 export function troubleSentence(say: Say, settings: Settings, trouble: Trouble | null): string | null {
   if (!settings.enabled || settings.mode === "direct" || trouble === null) return null;
-  return say("playsDirectly", causeOf(say, trouble, settings));
+  return causeOf(say, trouble, settings);
 }
 
 function causeOf(say: Say, { kind, detail }: Trouble, settings: Settings): string {

@@ -35,6 +35,8 @@ describe("allowance: requests with a viewer's key", () => {
 
 test.each([
   ["/a.ts?token=1", true],
+  ["/a.ts?page=http://192.0.2.1/film-of-2026", false],
+  ["/a.ts?type=video/mp4;%20codecs=avc1", false],
   ["/a.ts?Expires=1&Signature=x", true],
   ["/a.ts?X-Amz-Signature=x", true],
   ["/hdnts=exp=1~hmac=2/a.ts", true],

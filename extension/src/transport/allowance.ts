@@ -62,7 +62,7 @@ const VALUE_CHARS_MIN = 16;
 /** Whether the address seems to hold something that tells one viewer from another. */
 export function hasKey({ pathname, search, searchParams }: URL): boolean {
   const isRandom = (value: string): boolean =>
-    value.length >= VALUE_CHARS_MIN && /\d/.test(value) && /[a-z]/i.test(value);
+    value.length >= VALUE_CHARS_MIN && /\d/.test(value) && /[a-z]/i.test(value) && !/\s|:\/\//.test(value);
   return KEY_NAME.test(pathname + search) || [...searchParams.values()].some(isRandom);
 }
 

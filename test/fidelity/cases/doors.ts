@@ -7,18 +7,19 @@ const MEDIA = { "content-type": "video/mp2t" };
 const redirect = ({ response }: Exchange, location: string, headers: OutgoingHttpHeaders = OPEN_CORS, status = 302) =>
   void response.writeHead(status, { ...headers, location }).end();
 
+/** Asks for files of a folder by fetch and by XHR. Those of the same names before them are carried if any is. */
 const bothWays =
-  (target: (tab: Tab) => string, init?: object, leads: (tab: Tab) => string = ({ away }) => away) =>
+  (folder: (tab: Tab) => string, init?: object) =>
   async (tab: Tab): Promise<unknown> => {
-    await tab.leadIn(leads(tab));
-    return { fetch: await tab.fetch(target(tab), init), xhr: await tab.xhr(target(tab).replace("a.ts", "b.ts")) };
+    await tab.leadInto(folder(tab), init);
+    return { fetch: await tab.fetch(`${folder(tab)}/1.ts`, init), xhr: await tab.xhr(`${folder(tab)}/2.ts`) };
   };
 
 /** Asks the page's own host or another one, whose answer is a redirect. */
 const hops = (
   name: string,
   answer: FidelityCase["answer"],
-  { from = ({ away }: Tab) => `${away}/hop/a.ts`, init }: { from?: (tab: Tab) => string; init?: object } = {},
+  { from = ({ away }: Tab) => `${away}/hop`, init }: { from?: (tab: Tab) => string; init?: object } = {},
 ): FidelityCase => ({ name: `redirect/${name}`, answer, run: bothWays(from, init) });
 
 /** The first host redirects with `hop` headers, the last one answers with `end` headers. */
@@ -65,12 +66,12 @@ export const REDIRECTS: FidelityCase[] = [
   hops(
     "from-own-host",
     toThird({}, ({ hosts }) => allow(hosts.home)),
-    { from: ({ home }) => `${home}/hop/a.ts` },
+    { from: ({ home }) => `${home}/hop` },
   ),
   hops(
     "from-own-host-without-cors",
     toThird({}, () => ({})),
-    { from: ({ home }) => `${home}/hop/a.ts` },
+    { from: ({ home }) => `${home}/hop` },
   ),
   hops("back-home", (exchange) =>
     exchange.host === 1 ? redirect(exchange, `${exchange.hosts.home}/end.ts`) : give(exchange, bodyOf("end"), MEDIA),
@@ -110,7 +111,7 @@ const cors = (name: string, headers: (exchange: Exchange) => OutgoingHttpHeaders
     if (exchange.request.method === "OPTIONS") return void exchange.response.writeHead(204, headers(exchange)).end();
     give(exchange, bodyOf(exchange.path), { ...MEDIA, ...headers(exchange) });
   },
-  run: bothWays(({ away }) => `${away}/c/a.ts`, init),
+  run: bothWays(({ away }) => `${away}/c`, init),
 });
 
 export const CORS: FidelityCase[] = [
@@ -139,11 +140,7 @@ const csp = (name: string, policy: (hosts: Hosts) => string, answer?: FidelityCa
   name: `csp/${name}`,
   pageHeaders: (hosts) => ({ "content-security-policy": policy(hosts) }),
   answer: answer ?? ((exchange) => give(exchange, bodyOf(exchange.path))),
-  run: bothWays(
-    ({ away }) => `${away}/hop/a.ts`,
-    undefined,
-    ({ home }) => home,
-  ),
+  run: bothWays(({ away }) => `${away}/hop`),
 });
 
 export const POLICIES: FidelityCase[] = [
@@ -161,17 +158,13 @@ export const POLICIES: FidelityCase[] = [
     name: "csp/meta",
     pageHtml: () => `<!doctype html><meta http-equiv="content-security-policy" content="connect-src 'self'"><body>`,
     answer: (exchange) => give(exchange, bodyOf(exchange.path)),
-    run: bothWays(
-      ({ away }) => `${away}/hop/a.ts`,
-      undefined,
-      ({ home }) => home,
-    ),
+    run: bothWays(({ away }) => `${away}/hop`),
   },
   {
     name: "csp/report-only",
     pageHeaders: () => ({ "content-security-policy-report-only": "connect-src 'self'" }),
     answer: (exchange) => give(exchange, bodyOf(exchange.path), SEGMENT),
-    run: bothWays(({ away }) => `${away}/hop/a.ts`),
+    run: bothWays(({ away }) => `${away}/hop`),
   },
 ];
 

@@ -20,15 +20,16 @@ function changing(headersOf: (version: number) => OutgoingHttpHeaders): Fidelity
 const acrossChange =
   (waitMs: number, leads = true) =>
   async (tab: Tab): Promise<unknown> => {
-    if (leads) await tab.leadIn(tab.away);
+    if (leads) await tab.leadInto(`${tab.away}/live`);
     const modes = ["default", "no-store", "reload", "no-cache", "xhr"];
+    const urlOf = (mode: string): string => `${tab.away}/live/${modes.indexOf(mode)}.ts`;
     const ask = (mode: string) => {
-      const url = `${tab.away}/live/${mode}.ts`;
+      const url = urlOf(mode);
       return mode === "xhr" ? tab.xhr(url) : tab.fetch(url, mode === "default" ? {} : { cache: mode });
     };
     // The first answers go into caches, so they are asked for without a mode.
     const first = [];
-    for (const mode of modes) first.push(await tab.fetch(`${tab.away}/live/${mode}.ts`));
+    for (const mode of modes) first.push(await tab.fetch(urlOf(mode)));
     tab.memory["version"] = 2;
     await pause(waitMs);
     const second: Record<string, unknown> = {};
@@ -75,7 +76,7 @@ export const STALE: FidelityCase[] = [
       give(exchange, bodyOf(`segment ${count}`), SEGMENT);
     },
     run: async (tab) => {
-      await tab.leadIn(tab.away);
+      await tab.leadInto(`${tab.away}/ring`);
       const got = [];
       for (let at = 0; at < 9; at++) {
         tab.memory["written"] = at - (at % 3);
