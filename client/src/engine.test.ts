@@ -269,12 +269,15 @@ describe("engine", () => {
     expect(sent()).toEqual([[2, "pong"]]);
   });
 
-  test("engine: fails when the first proxy reports that the chunk is too large", async () => {
+  test("engine: fails when two proxies report that the chunk is too large", async () => {
     const { engine, take } = await build();
-    engine.handle({ type: "start", requestId: 1, sessions: [1, 2], options: OPTIONS }, 0);
-    engine.handle({ type: "ready", requestId: 1, proxyIndex: 0 }, 0);
+    engine.handle({ type: "start", requestId: 1, sessions: [1, 2, 3], options: OPTIONS }, 0);
+    for (const proxyIndex of [0, 1]) engine.handle({ type: "ready", requestId: 1, proxyIndex }, 0);
     const rejection: Rejection = { kind: "chunkTooLarge", message: "too large", got: 5e7, limit: LIMITS.chunkBytesMax };
-    engine.handle({ type: "frames", session: 1, frames: packed({ type: "reject", requestId: 1, rejection }) }, 1);
+    const frames = (): PackedFrames => packed({ type: "reject", requestId: 1, rejection });
+    engine.handle({ type: "frames", session: 1, frames: frames() }, 1);
+    expect(take("failed")).toEqual([]);
+    engine.handle({ type: "frames", session: 2, frames: frames() }, 1);
     expect(take("failed")).toEqual([{ type: "failed", requestId: 1, rejection }]);
   });
 

@@ -3,7 +3,7 @@
  * arrives as `nowMs`, messages come in by `handle` and leave by `post`. worker-shell.ts runs it in a worker and calls
  * `handleTimeout` at `pollTimeout()`.
  */
-import type { Rejection, RejectionKind } from "@tributary/contract";
+import type { Rejection } from "@tributary/contract";
 import { sha256 } from "@noble/hashes/sha2";
 import {
   encodeFrame,
@@ -32,8 +32,6 @@ import { hexOf, piecesOf } from "./bytes";
 const STATS_EVERY_MS = 100;
 /** A longer frame is not a REJECT. Symbols of the default size are longer, so few frames are parsed twice. */
 const REJECT_BYTES_MAX = 800;
-/** Rejections that the origin's answer causes. Every proxy would send the same one, so the first one decides. */
-const DECISIVE: ReadonlySet<RejectionKind> = new Set<RejectionKind>(["chunkTooLarge", "lengthUnknown"]);
 
 interface Request {
   readonly requestId: number;
@@ -268,9 +266,6 @@ export class Engine {
       unfounded ? encodeFrame({ type: "reject", requestId: request.requestId, rejection: unfounded }) : bytes,
       nowMs,
     );
-    if (!rejection || unfounded || !DECISIVE.has(rejection.kind) || request.receiver.stats().symbolCount > 0) return;
-    this.#settle(request, rejection);
-    request.receiver.abort(nowMs);
   }
 
   /**

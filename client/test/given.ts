@@ -1,5 +1,6 @@
 /** What a stand-in proxy gives of a body over HTTP. */
 import { createHash } from "node:crypto";
+import type { ServerResponse } from "node:http";
 import { LIMITS } from "@tributary/protocol";
 
 export type Given = "digests" | "body" | number[];
@@ -13,4 +14,12 @@ export function givenOf(body: Uint8Array, gives: Given): Buffer {
   return Buffer.concat(
     blocks.map((block) => createHash("sha256").update(block).digest().subarray(0, LIMITS.digestBytes)),
   );
+}
+
+export async function trickle(response: ServerResponse, body: Uint8Array, everyMs: number): Promise<void> {
+  for (let at = 0; at < body.length && !response.destroyed; at += 16_384) {
+    response.write(body.subarray(at, at + 16_384));
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
+  }
+  response.end();
 }

@@ -3,7 +3,7 @@
  * that lists proxies and collects reports. A platform joins them in one process over links that lose packets. The
  * engine runs without its worker.
  */
-import { givenOf, type Given } from "./given";
+import { givenOf, trickle, type Given } from "./given";
 import { createHash, randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -150,7 +150,7 @@ export interface ProxyMoods {
   /** The share of packets that is lost, in each direction. */
   loss?: number;
   seed?: number;
-  /** An HTTP answer breaks off after this many bytes, and so does a session. */
+  /** HTTP answers break off after this many bytes in all, and a session after so many. */
   dieAfterBytes?: number;
   /** Accepts sessions and then stays silent. */
   mute?: boolean;
@@ -178,6 +178,8 @@ export interface ProxyMoods {
 
 /** The endpoints of a proxy: /v1/fetch and /v1/sessions (docs/spec/protocol.md). */
 export class StandInProxy extends HttpServer {
+  /** What HTTP answers have given, if they break off. */
+  #brokenBytes = 0;
   readonly id = randomUUID();
   sessionsMade = 0;
   readonly open = new Map<string, StandInSession>();
@@ -258,19 +260,13 @@ export class StandInProxy extends HttpServer {
     if (gives !== "body") headers["x-origin-content-length"] = String(totalBytes);
     response.writeHead(answer.status, { ...headers, "server-timing": "origin;dur=1.5" });
     const { dieAfterBytes, stallAfterBytes, packetEveryMs } = gives === "digests" ? {} : this.moods;
-    if (dieAfterBytes !== undefined) response.write(body.subarray(0, dieAfterBytes), () => response.destroy());
+    const leftBytes = (dieAfterBytes ?? Infinity) - this.#brokenBytes;
+    if (dieAfterBytes !== undefined) this.#brokenBytes += Math.min(leftBytes, body.length);
+    if (leftBytes < body.length) response.write(body.subarray(0, leftBytes), () => response.destroy());
     else if (stallAfterBytes !== undefined) response.write(body.subarray(0, stallAfterBytes));
     else if (packetEveryMs) await trickle(response, body, packetEveryMs);
     else response.end(body);
   }
-}
-
-async function trickle(response: ServerResponse, body: Uint8Array, everyMs: number): Promise<void> {
-  for (let at = 0; at < body.length && !response.destroyed; at += 16_384) {
-    response.write(body.subarray(at, at + 16_384));
-    await new Promise((resolve) => setTimeout(resolve, everyMs));
-  }
-  response.end();
 }
 
 class GrowingSource implements ChunkSource {

@@ -19,7 +19,14 @@ export { farewell } from "./receiver/feedback";
 export type { PacketFate, ProxyStats } from "./receiver/proxy-state";
 export type { ReceiverOptions } from "./receiver/options";
 export type { ReceiverEvent, ReceiverStats } from "./receiver/outcome";
-export { DigestAgreement, Patience, statementOf, verdictOf } from "./receiver/agreement";
+export {
+  DigestAgreement,
+  Patience,
+  statementOf,
+  statementOfRejection,
+  undecided,
+  verdictOf,
+} from "./receiver/agreement";
 export type { ByteCheck } from "./receiver/assembly";
 export { Receiver } from "./receiver/receiver";
 export { xorshift128 } from "./rng";

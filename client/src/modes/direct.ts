@@ -63,9 +63,13 @@ export async function direct(download: ActiveDownload): Promise<ModeResult> {
   }
 }
 
+/** After one of these nobody knows whether the delivered bytes are the origin's. */
+const DOUBTS: ReadonlySet<RejectionKind> = new Set<RejectionKind>(["planMismatch", "bodyDiffers"]);
+
 /**
- * The rest is asked for by a range if its strong validator shows that it belongs to the delivered bytes. Otherwise the
- * body is fetched from its start, and its beginning must be equal to the delivered bytes.
+ * The rest is asked for by a range if its strong validator shows that it belongs to the delivered bytes. Otherwise, and
+ * if the proxies contradicted each other, the body is fetched from its start, and its beginning must be equal to the
+ * delivered bytes.
  */
 async function askOnce(download: ActiveDownload, isLastTry: boolean): Promise<Attempt> {
   const { head, sink, request } = download;
@@ -74,7 +78,8 @@ async function askOnce(download: ActiveDownload, isLastTry: boolean): Promise<At
   const offset = sink.deliveredBytes;
   if (head.totalBytes === offset) return { kind: "complete" };
   const base = head.status === 206 ? (range?.start ?? 0) : 0;
-  if (offset > 0 && !decode && strongValidator(head) !== undefined) {
+  const isDoubted = download.fallback !== undefined && DOUBTS.has(download.fallback.kind);
+  if (offset > 0 && !isDoubted && !decode && strongValidator(head) !== undefined) {
     const end = head.totalBytes === null ? (head.status === 206 ? range?.end : undefined) : base + head.totalBytes - 1;
     const rest = end === undefined ? { start: base + offset } : { start: base + offset, end };
     const attempt = await ask(download, rest, isLastTry, (now) => restPart(head, now, offset, base));

@@ -5,7 +5,16 @@
  */
 import { sha256 } from "@noble/hashes/sha2";
 import { isSameVersion, strongValidator, type ByteRange, type Rejection, type ResponseHead } from "@tributary/contract";
-import { DigestAgreement, LIMITS, Patience, statementOf, verdictOf, type ByteCheck } from "@tributary/protocol";
+import {
+  DigestAgreement,
+  LIMITS,
+  Patience,
+  statementOf,
+  statementOfRejection,
+  undecided,
+  verdictOf,
+  type ByteCheck,
+} from "@tributary/protocol";
 import type { ActiveDownload } from "../active-download";
 import type { ProxyInfo } from "../api";
 import { DownloadError, faultOf } from "../errors";
@@ -147,6 +156,7 @@ export class HttpAgreement implements ByteCheck {
     if (!this.#plan) this.#settlePlan();
     const knownBefore = this.#digests.decidedCount;
     const areAllFailed = this.#plan && this.#speakers.every(({ failure }) => failure);
+    if (this.#plan && this.#isOutvoted()) return this.#giveUp(undecided("planMismatch", "plans"));
     if (areAllFailed) return this.#giveUp(this.#speakers[0]!.failure!);
     if (this.#plan) this.#settleBlocks(blockCountOf(this.#plan.head));
     if (this.#digests.decidedCount > knownBefore) this.#events.onKnown();
@@ -157,9 +167,9 @@ export class HttpAgreement implements ByteCheck {
   }
 
   #settlePlan(): void {
-    const able = this.#speakers.filter(({ failure }) => !failure || isTooLong(failure));
+    const said = ({ head, failure }: Speaker) => (failure ? statementOfRejection(failure) : head && statementOf(head));
+    const able = this.#speakers.filter((speaker) => !speaker.failure || said(speaker) !== undefined);
     if (able.length === 0) return this.#giveUp(this.#speakers[0]!.failure!);
-    const said = ({ head, failure }: Speaker) => failure?.message ?? (head && statementOf(head));
     const verdict = verdictOf(able.map(said), this.#patience.mayWait(this.#nowMs()));
     this.#patience.note(verdict.kind === "open", this.#nowMs());
     if (verdict.kind === "split") return this.#giveUp(undecided("planMismatch", "plans"));
@@ -176,23 +186,34 @@ export class HttpAgreement implements ByteCheck {
     });
   }
 
+  /** Whether as many proxies contradict the plan as agree with it. Failed proxies count, too. */
+  #isOutvoted(): boolean {
+    let [agreeing, opposing] = [0, 0];
+    for (const { head, failure } of this.#speakers) {
+      if (head && !this.differenceOf(head)) agreeing++;
+      else if (head || (failure && statementOfRejection(failure) !== undefined)) opposing++;
+    }
+    return opposing > 0 && opposing >= agreeing;
+  }
+
   #settleBlocks(blockCount: number): void {
     for (;;) {
-      const index = this.#digests.decidedCount;
+      for (const [liar, at] of this.#digests.takeDissenters()) {
+        this.fail(liar, {
+          kind: "bodyDiffers",
+          message: `The proxy's answer differs from the others' in block ${at}.`,
+        });
+      }
       if (this.#controller.signal.aborted) return;
+      const { outvotedAt } = this.#digests;
+      if (outvotedAt !== undefined) return this.#giveUp(undecided("bodyDiffers", `digests of block ${outvotedAt}`));
+      const index = this.#digests.decidedCount;
       if (index === blockCount) return this.#patience.note(false, this.#nowMs());
       const isAble = (speaker: number) => !this.#speakers[speaker]!.failure;
       const verdict = this.#digests.decideNext(isAble, this.#patience.mayWait(this.#nowMs()));
       this.#patience.note(verdict === "open" && index <= this.#wantedIndex, this.#nowMs());
       if (verdict === "open" || verdict === "unsaid") return;
       if (verdict === "split") return this.#giveUp(undecided("bodyDiffers", `digests of block ${index}`));
-      for (const [liar, at] of this.#digests.dissenters()) {
-        this.#digests.forget(liar);
-        this.fail(liar, {
-          kind: "bodyDiffers",
-          message: `The proxy's answer differs from the others' in block ${at}.`,
-        });
-      }
     }
   }
 
@@ -207,8 +228,6 @@ export class HttpAgreement implements ByteCheck {
 }
 
 const hasLength = (head: ResponseHead): head is KnownHead => head.totalBytes !== null;
-/** It says how long the body is, and the caller cuts the request into ranges. */
-const isTooLong = ({ kind, got }: Rejection): boolean => kind === "chunkTooLarge" && got !== undefined;
 const blockCountOf = ({ totalBytes }: KnownHead): number => Math.ceil(totalBytes / LIMITS.httpBlockBytes);
 
 function digestsIn(bytes: Uint8Array): Uint8Array[] {
@@ -216,8 +235,4 @@ function digestsIn(bytes: Uint8Array): Uint8Array[] {
   return Array.from({ length: bytes.length / digestBytes }, (_, index) =>
     bytes.slice(index * digestBytes, (index + 1) * digestBytes),
   );
-}
-
-function undecided(kind: "planMismatch" | "bodyDiffers", what: string): Rejection {
-  return { kind, message: `The ${what} that the proxies sent differ, and no majority of them agrees.` };
 }

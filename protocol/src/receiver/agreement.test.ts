@@ -55,9 +55,10 @@ describe("agreement: digests", () => {
     expect(agreement.isTrue(0, digest(1))).toBe(true);
     expect(agreement.isTrue(1, digest(2))).toBe(false);
     agreement.handleDigests(2, 0, [digest(9), digest(2)]);
-    expect(agreement.dissenters()).toEqual([[2, 0]]);
+    expect(agreement.takeDissenters()).toEqual([[2, 0]]);
+    expect([agreement.takeDissenters(), agreement.outvotedAt]).toEqual([[], undefined]);
     agreement.forget(2);
-    expect([agreement.countOf(2), agreement.dissenters()]).toEqual([0, []]);
+    expect(agreement.countOf(2)).toBe(0);
   });
 
   test("of a frame that leaves a gap come again, and repeated ones count once", () => {
@@ -82,6 +83,18 @@ describe("agreement: digests", () => {
       expect(agreement.decideNext(everybody, true)).toBe("decided");
       expect(agreement.isTrue(index, digest(index + 1))).toBe(true);
     }
-    expect(agreement.dissenters()).toEqual([]);
+    expect(agreement.takeDissenters()).toEqual([]);
+  });
+
+  test("are outvoted when as many proxies contradict them as agree, and a new answer takes no vote back", () => {
+    const agreement = new DigestAgreement(4);
+    for (const index of [0, 1]) agreement.handleDigests(index, 0, [digest(1), digest(9)]);
+    for (let n = 0; n < 2; n++) agreement.decideNext(everybody, true);
+    agreement.forget(0);
+    agreement.handleDigests(0, 0, [digest(7)]);
+    agreement.handleDigests(2, 0, [digest(1), digest(2)]);
+    expect(agreement.outvotedAt).toBeUndefined();
+    agreement.handleDigests(3, 0, [digest(1), digest(2)]);
+    expect(agreement.outvotedAt).toBe(1);
   });
 });

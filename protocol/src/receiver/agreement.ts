@@ -1,9 +1,11 @@
 /**
  * Agreement: what the proxies of one request say about it, and which of them is believed. A statement counts once a
  * second proxy has confirmed it and most of those that spoke agree. Nobody wins by being first: the client waits up to
- * `TIMING.confirmMs` for the others. If no majority comes, nothing is decided, and the request fails.
+ * `TIMING.confirmMs` for the others. If no majority comes, nothing is decided, and the request fails. It also fails if
+ * what was decided loses its majority later.
  * Pure: time arrives as `nowMs`. Rules: protocol.md §5.2 and §9.1.
  */
+import type { Rejection } from "@tributary/contract";
 import { LIMITS, TIMING } from "../limits";
 import type { PlanHead } from "../types";
 import type { ByteCheck } from "./assembly";
@@ -42,6 +44,17 @@ export function statementOf({
   return `status ${status}, ${totalBytes} bytes${range && `, ${range}`}`;
 }
 
+/** Why a proxy rejects a request may be a statement about the body. Other rejections tell only of the proxy. */
+export function statementOfRejection({ kind, got }: Rejection): Statement {
+  if (kind === "lengthUnknown") return "unknown length";
+  return kind === "chunkTooLarge" && got !== undefined ? `${got} bytes, too long for one chunk` : undefined;
+}
+
+/** The proxies contradict each other, and none of them has a majority. Nobody can tell who is right. */
+export function undecided(kind: "planMismatch" | "bodyDiffers", what: string): Rejection {
+  return { kind, message: `The ${what} that the proxies sent differ, and no majority of them agrees.` };
+}
+
 /** The time that the client may still wait for confirmations. It runs only while something waits for one. */
 export class Patience {
   #leftMs: number = TIMING.confirmMs;
@@ -72,7 +85,18 @@ interface Announced {
   readonly ahead: string[];
   /** The first generation in which it contradicts what is decided. */
   differsAt: number | undefined;
+  isReported: boolean;
+  /** The most decided generations, from the first one, with which it has agreed, in this answer or one before it. */
+  agreedCount: number;
 }
+
+const newAnnounced = (agreedCount = 0): Announced => ({
+  count: 0,
+  ahead: [],
+  differsAt: undefined,
+  isReported: false,
+  agreedCount,
+});
 
 /**
  * The digests that the proxies announce. Generations are decided in their order, and only proxies that agree with all
@@ -83,7 +107,7 @@ export class DigestAgreement {
   readonly #decided: string[] = [];
 
   constructor(proxyCount: number) {
-    this.#proxies = Array.from({ length: proxyCount }, () => ({ count: 0, ahead: [], differsAt: undefined }));
+    this.#proxies = Array.from({ length: proxyCount }, () => newAnnounced());
   }
 
   /** The digests of the generations below it are decided. */
@@ -108,13 +132,13 @@ export class DigestAgreement {
       const key = keyOf(digest);
       const index = proxy.count++;
       if (index >= this.#decided.length) proxy.ahead.push(key);
-      else if (this.#decided[index] !== key) proxy.differsAt ??= index;
+      else compare(proxy, index, this.#decided[index] === key);
     }
   }
 
   /** The proxy may bring another answer now, so what it announced before does not count. */
   forget(proxyIndex: number): void {
-    this.#proxies[proxyIndex] = { count: 0, ahead: [], differsAt: undefined };
+    this.#proxies[proxyIndex] = newAnnounced(this.#proxies[proxyIndex]!.agreedCount);
   }
 
   /** Decides the next generation, if it can. `isAsked`: whether this proxy's word counts. */
@@ -127,17 +151,34 @@ export class DigestAgreement {
     const index = this.#decided.push(verdict.statement) - 1;
     for (const proxy of this.#proxies) {
       const key = proxy.ahead.shift();
-      if (key !== undefined && key !== verdict.statement) proxy.differsAt ??= index;
+      if (key !== undefined) compare(proxy, index, key === verdict.statement);
     }
     return "decided";
   }
 
-  /** The proxies that contradict what is decided, each with the first such generation. */
-  dissenters(): [proxyIndex: number, generationIndex: number][] {
-    return this.#proxies.flatMap(({ differsAt }, index) =>
-      differsAt === undefined ? [] : [[index, differsAt] as [number, number]],
-    );
+  /** The proxies that contradict what is decided, each once and with the first such generation. */
+  takeDissenters(): [proxyIndex: number, generationIndex: number][] {
+    return this.#proxies.flatMap((proxy, index) => {
+      if (proxy.differsAt === undefined || proxy.isReported) return [];
+      proxy.isReported = true;
+      return [[index, proxy.differsAt] as [number, number]];
+    });
   }
+
+  /** The first generation in which as many proxies contradict what is decided as agree with it. */
+  get outvotedAt(): number | undefined {
+    const supports = (index: number) => this.#proxies.filter(({ agreedCount }) => agreedCount > index).length;
+    const opposes = (index: number) =>
+      this.#proxies.filter(({ differsAt, agreedCount }) => differsAt === index && agreedCount <= index).length;
+    return this.#proxies
+      .map(({ differsAt }) => differsAt)
+      .find((index) => index !== undefined && opposes(index) > 0 && opposes(index) >= supports(index));
+  }
+}
+
+function compare(proxy: Announced, index: number, isEqual: boolean): void {
+  if (!isEqual) proxy.differsAt ??= index;
+  else if (proxy.differsAt === undefined) proxy.agreedCount = Math.max(proxy.agreedCount, index + 1);
 }
 
 /** Bytes are checked with trusted digests, or with the ones on which the proxies agree. */

@@ -5,7 +5,8 @@
 import { headDifference, isSameVersion, strongValidator, type Rejection } from "@tributary/contract";
 import { geometryOf, isRejection } from "../geometry";
 import type { PlanHead, RequestFrame } from "../types";
-import { statementOf } from "./agreement";
+import { statementOf, statementOfRejection, type Statement } from "./agreement";
+import type { ProxyState } from "./proxy-state";
 import type { Trusted } from "./verification";
 
 /** Why two plans cannot be of the same resource; undefined when they can. */
@@ -27,11 +28,42 @@ export function planDifference(ours: PlanHead, theirs: PlanHead): Rejection | un
   return got === expected ? undefined : planMismatch(got, expected);
 }
 
+/** What this proxy says about the answer now. A failed proxy has no say, unless it failed over the body's length. */
+export function saidBy({ plan, stats }: ProxyState): Statement {
+  return stats.state === "failed" ? stats.error && statementOfRejection(stats.error) : plan && statementOf(plan);
+}
+
+/** Whether a statement of this proxy can count, now or later. */
+export const isHeard = (proxy: ProxyState): boolean => proxy.stats.state !== "failed" || saidBy(proxy) !== undefined;
+
+/** How this proxy contradicts the confirmed plan, by its plan or by its rejection. */
+export function saidOtherwise(confirmed: PlanHead, proxy: ProxyState): Rejection | undefined {
+  const [expected, got] = [statementOf(confirmed), proxy.plan ? statementOf(proxy.plan) : saidBy(proxy)];
+  return got === undefined || got === expected ? undefined : planMismatch(got, expected);
+}
+
+/** Whether as many proxies contradict the confirmed plan as agree with it. Failed proxies count, too. */
+export function isOutvoted(confirmed: PlanHead, proxies: readonly ProxyState[]): boolean {
+  const statement = statementOf(confirmed);
+  let [agreeing, opposing] = [0, 0];
+  for (const proxy of proxies) {
+    const said = proxy.plan ? statementOf(proxy.plan) : saidBy(proxy);
+    proxy.hasAgreed ||= said === statement;
+    if (proxy.hasAgreed) agreeing++;
+    else if (said !== undefined || proxy.stats.error?.kind === "planMismatch") opposing++;
+  }
+  return opposing > 0 && opposing >= agreeing;
+}
+
 /** The head with the strong validator that all these proxies sent, if they all sent the same one. */
 export function withVersion(head: PlanHead, proxies: readonly { plan: PlanHead | undefined }[]): PlanHead {
   const version = strongValidator(head);
   const isShared = version !== undefined && proxies.every(({ plan }) => !plan || isSameVersion(head, plan));
   return isShared ? { ...head, version } : head;
+}
+
+export function bodyDiffers(where: string): Rejection {
+  return { kind: "bodyDiffers", message: `The proxy's answer differs from the others' in ${where}.` };
 }
 
 /** Without digests, two answers of one proxy count as the same only if their validators say so. */

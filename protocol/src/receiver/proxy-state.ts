@@ -46,6 +46,8 @@ export interface ProxyState {
   plan: PlanHead | undefined;
   /** Its plan is the one that the chunk is assembled by. */
   planned: boolean;
+  /** Its plan was the confirmed one, in this session or one before it. */
+  hasAgreed: boolean;
   /** It has sent digests, and it is to hear which of them have come. */
   announced: boolean;
   /** The proxy has failed only by silence: a valid frame brings it back. */
@@ -86,6 +88,7 @@ export function newProxy(): ProxyState {
     askedFirst: false,
     plan: undefined,
     planned: false,
+    hasAgreed: false,
     announced: false,
     silent: false,
     lost: false,
@@ -116,11 +119,11 @@ export function isAskedOn({ silent, planned }: ProxyState): boolean {
 
 /** Prepares for a new session: a new sender, whose sequence starts at 0. The counts stay. */
 export function startAgain(proxy: ProxyState): void {
-  const { stats, nextSequence, dataFrames } = proxy;
+  const { stats, nextSequence, dataFrames, hasAgreed } = proxy;
   stats.lost += Math.max(0, nextSequence - dataFrames);
   stats.state = "waiting";
   delete stats.error;
-  Object.assign(proxy, { ...newProxy(), stats });
+  Object.assign(proxy, { ...newProxy(), stats, hasAgreed });
 }
 
 /** A request leaves: the second one soon, the later ones at growing intervals. */

@@ -12,12 +12,12 @@ import { beginningsOf, type Beginning, type KnownPath } from "../planner/known";
 import type { Planner } from "../planner/planner";
 import type { DataFrame, FinalReason, Frame, PlanHead, RequestFrame } from "../types";
 import { dataHeaderBytes, encodeFrame, parseFrame } from "../wire/frames";
-import { checkOf, DigestAgreement, Patience, statementOf, verdictOf } from "./agreement";
+import { checkOf, DigestAgreement, Patience, undecided, verdictOf } from "./agreement";
 import { Assembly } from "./assembly";
 import { checkRequest, requestOf, wantsDigests, type OnPacket, type ReceiverOptions } from "./options";
 import { Outbox } from "./outbox";
 import type { ReceiverEvent, ReceiverStats } from "./outcome";
-import { checkDigests, differenceOf, otherAnswer, planDifference, rangeExceeded, withVersion } from "./plan-check";
+import * as plans from "./plan-check";
 import { plannerFor } from "./planner-for";
 import {
   finalOf,
@@ -77,7 +77,7 @@ export class Receiver {
     this.#trusted = options.trusted;
     this.#renewsSessions = options.renewsSessions ?? false;
     this.#onPacket = options.onPacket;
-    if (this.#trusted) checkDigests(this.#trusted, this.#request);
+    if (this.#trusted) plans.checkDigests(this.#trusted, this.#request);
   }
 
   /** The chunk is delivered, given up or failed, so further packets are useless. */
@@ -251,12 +251,14 @@ export class Receiver {
 
   #handlePlan(proxy: ProxyState, head: PlanHead, nowMs: number): void {
     const wrong =
-      (this.#trusted && differenceOf(this.#trusted.head, head)) ?? (this.#head ? undefined : this.#adopt(head, nowMs));
+      (this.#trusted && plans.differenceOf(this.#trusted.head, head)) ??
+      (this.#head ? undefined : this.#adopt(head, nowMs));
     if (wrong) return this.#failProxy(proxy, wrong, nowMs, true);
     proxy.plan = head;
     this.#unsettled = true;
     const isUnverified = !this.#trusted && this.#proxies.length === 1;
-    const differs = planDifference(this.#head!, head) ?? (isUnverified ? otherAnswer(this.#head!, head) : undefined);
+    const differs =
+      plans.planDifference(this.#head!, head) ?? (isUnverified ? plans.otherAnswer(this.#head!, head) : undefined);
     if (!differs || head === this.#head) this.#begin(proxy, nowMs);
     else if (this.#confirmed) this.#failForGood(proxy, differs, nowMs);
   }
@@ -274,7 +276,7 @@ export class Receiver {
   /** Assembles the chunk by this plan. It is the first plan, or the one that most proxies sent. */
   #adopt(head: PlanHead, nowMs: number): Rejection | undefined {
     const { symbolBytes, generationSize, mode } = this.#request;
-    const exceeded = rangeExceeded(this.#request, head);
+    const exceeded = plans.rangeExceeded(this.#request, head);
     if (exceeded) return exceeded;
     const geometry = geometryOf(head.totalBytes, symbolBytes, generationSize);
     if (isRejection(geometry)) return geometry;
@@ -297,68 +299,70 @@ export class Receiver {
     if (this.#closed) return;
     if (!this.#confirmed) this.#settlePlan(nowMs);
     if (!this.#confirmed || this.#closed) return;
+    if (this.#agreement && plans.isOutvoted(this.#head!, this.#proxies))
+      return this.#fail(undecided("planMismatch", "plans"), nowMs);
     if (this.#agreement) this.#settleDigests(this.#agreement, this.#geometry!.generationCount, nowMs);
     this.#noteProgress(nowMs);
     if (this.#assembly!.isComplete) this.#complete(nowMs);
   }
 
   #settlePlan(nowMs: number): void {
-    if (!this.#head) return;
-    if (this.#trusted) return this.#confirm(this.#head, nowMs);
-    const plans = this.#proxies.filter(({ stats }) => stats.state !== "failed").map(({ plan }) => plan);
-    const verdict = verdictOf(
-      plans.map((plan) => plan && statementOf(plan)),
-      this.#patience.mayWait(nowMs),
-    );
+    if (this.#trusted) return this.#head && this.#confirm(this.#head, nowMs);
+    const heard = this.#proxies.filter(plans.isHeard);
+    const verdict = verdictOf(heard.map(plans.saidBy), this.#patience.mayWait(nowMs));
     this.#patience.note(verdict.kind === "open", nowMs);
-    if (verdict.kind === "split") this.#failUndecided("planMismatch", "plans", nowMs);
+    if (verdict.kind === "split") this.#fail(undecided("planMismatch", "plans"), nowMs);
     if (verdict.kind !== "decided") return;
-    this.#confirm(
-      plans.find((plan) => plan && statementOf(plan) === verdict.statement)!,
-      nowMs,
-    );
+    const { plan, stats } = heard.find((proxy) => plans.saidBy(proxy) === verdict.statement)!;
+    if (stats.state === "failed") this.#fail(stats.error!, nowMs);
+    else this.#confirm(plan!, nowMs);
   }
 
-  /** The proxies with other plans have failed. */
+  /** The proxies that said something else have failed. */
   #confirm(winner: PlanHead, nowMs: number): void {
     this.#confirmed = true;
     for (const proxy of this.#proxies) {
-      const differs = proxy.plan && planDifference(winner, proxy.plan);
+      const differs = plans.saidOtherwise(winner, proxy);
       if (!differs) continue;
+      if (proxy.stats.state === "failed") proxy.stats.error = differs;
       proxy.stats.rejected += proxy.stats.innovative;
       proxy.stats.innovative = 0;
       this.#failForGood(proxy, differs, nowMs);
     }
     const agreeing = this.#proxies.filter(({ stats, plan }) => plan && stats.state !== "failed");
-    if (planDifference(winner, this.#head!)) this.#adopt(winner, nowMs);
-    this.#events.push({ kind: "head", head: withVersion(this.#head!, agreeing) });
+    if (plans.planDifference(winner, this.#head!)) this.#adopt(winner, nowMs);
+    this.#events.push({ kind: "head", head: plans.withVersion(this.#head!, agreeing) });
     for (const proxy of agreeing) if (!proxy.planned) this.#begin(proxy, nowMs);
   }
 
   #settleDigests(agreement: DigestAgreement, generationCount: number, nowMs: number): void {
     for (;;) {
       const index = agreement.decidedCount;
+      const disputedAt = this.#excludeDissenters(agreement, nowMs);
+      const splitOn = (at: number) => this.#fail(undecided("bodyDiffers", `digests of generation ${at}`), nowMs);
+      if (disputedAt !== undefined) return splitOn(disputedAt);
       if (index === generationCount || this.#closed) return this.#patience.note(false, nowMs);
       const isAsked = (proxyIndex: number) => this.#proxies[proxyIndex]!.stats.state !== "failed";
       const verdict = agreement.decideNext(isAsked, this.#patience.mayWait(nowMs));
       this.#patience.note(verdict === "open" && this.#assembly!.isSolved(index), nowMs);
       if (verdict === "open" || verdict === "unsaid") return;
-      if (verdict === "split") return this.#failUndecided("bodyDiffers", `digests of generation ${index}`, nowMs);
-      for (const [proxyIndex, at] of agreement.dissenters()) {
-        agreement.forget(proxyIndex);
-        const message = `The proxy's answer differs from the others' in generation ${at}.`;
-        this.#exclude(proxyIndex, { kind: "bodyDiffers", message }, nowMs);
-      }
+      if (verdict === "split") return splitOn(index);
+      this.#excludeDissenters(agreement, nowMs);
       this.#assembly!.recheck(index);
       this.#excludeLiars(nowMs);
     }
   }
 
-  /** The proxies contradict each other, and none of them has a majority. Nobody can tell who is right. */
-  #failUndecided(kind: "planMismatch" | "bodyDiffers", what: string, nowMs: number): void {
-    const message = `The ${what} that the proxies sent differ, and no majority of them agrees.`;
-    this.#events.push({ kind: "failed", rejection: { kind, message } });
+  #fail(rejection: Rejection, nowMs: number): void {
+    this.#events.push({ kind: "failed", rejection });
     this.#close("aborted", nowMs);
+  }
+
+  /** Returns the first generation that is outvoted. */
+  #excludeDissenters(agreement: DigestAgreement, nowMs: number): number | undefined {
+    for (const [proxyIndex, at] of agreement.takeDissenters())
+      this.#exclude(proxyIndex, plans.bodyDiffers(`generation ${at}`), nowMs);
+    return agreement.outvotedAt;
   }
 
   #handleData(proxy: ProxyState, frame: DataFrame, frameBytes: number, nowMs: number): void {
@@ -471,14 +475,9 @@ export class Receiver {
   }
 
   #failWithoutProxies(rejection: Rejection, nowMs: number): void {
-    if (
-      this.#closed ||
-      (this.#confirmed && this.#assembly?.isComplete) ||
-      this.#proxies.some(({ stats, away }) => away || stats.state !== "failed")
-    )
-      return;
-    this.#events.push({ kind: "failed", rejection });
-    this.#close("aborted", nowMs);
+    const isOneLeft = this.#proxies.some(({ stats, away }) => away || stats.state !== "failed");
+    const isComplete = this.#confirmed && this.#assembly?.isComplete;
+    if (!this.#closed && !isComplete && !isOneLeft) this.#fail(rejection, nowMs);
   }
 
   /** The proxy's session is a new one, and so is its answer. */

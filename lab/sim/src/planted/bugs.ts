@@ -37,7 +37,7 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: "plan not compared with the trusted head",
     file: "receiver/receiver.ts",
-    find: "(this.#trusted && differenceOf(this.#trusted.head, head)) ??",
+    find: "(this.#trusted && plans.differenceOf(this.#trusted.head, head)) ??",
     replace: "",
     seed: 53,
   },
