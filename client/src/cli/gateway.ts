@@ -1,21 +1,13 @@
 /** `tributary gateway`: serves any player on this machine over the proxies. */
-import { Command, InvalidArgumentError, Option } from "commander";
-import { CONNECTIONS_MAX } from "@tributary/contract";
-import { MODES, TRANSPORT_OPTIONS, type Mode, type TransportOption } from "../api";
+import { Command, InvalidArgumentError } from "commander";
 import { GATEWAY_PORT_DEFAULT, startGateway } from "../gateway";
-import { CONNECTIONS_DEFAULT } from "../settings";
-import { origoOption, wholeNumber } from "./options";
+import { addRouteOptions, wholeNumber, type RouteWords } from "./options";
 import { stopped } from "./signals";
 import { print, say } from "./terminal";
 
-interface GatewayWords {
+interface GatewayWords extends RouteWords {
   port: number;
   host: string;
-  origo: string;
-  mode?: Mode;
-  connections?: number;
-  transport: TransportOption;
-  record: boolean;
 }
 
 const EXAMPLE = `
@@ -24,21 +16,11 @@ A player opens https://example.org/film.m3u8 as http://127.0.0.1:${GATEWAY_PORT_
 `;
 
 export function gatewayCommand(): Command {
-  return new Command("gateway")
+  const command = new Command("gateway")
     .description("let any player (mpv, VLC, ffmpeg, Kodi) play through the proxies")
     .option("--port <n>", "where it listens; 0: any free port", portNumber, GATEWAY_PORT_DEFAULT)
-    .option("--host <address>", "where it listens; another address than loopback lets other machines in", "127.0.0.1")
-    .addOption(origoOption())
-    .addOption(new Option("--mode <mode>", "how proxies are used (default: coded)").choices(MODES))
-    .option(
-      "--connections <n>",
-      `proxies to use at once, 1..${CONNECTIONS_MAX} (default: ${CONNECTIONS_DEFAULT})`,
-      wholeNumber,
-    )
-    .addOption(new Option("--transport <name>", "what carries the packets").choices(TRANSPORT_OPTIONS).default("auto"))
-    .option("--no-record", "send Origo no record of the downloads")
-    .addHelpText("after", EXAMPLE)
-    .action(serveUntilStopped);
+    .option("--host <address>", "where it listens; another address than loopback lets other machines in", "127.0.0.1");
+  return addRouteOptions(command).addHelpText("after", EXAMPLE).action(serveUntilStopped);
 }
 
 async function serveUntilStopped({ origo: origoUrl, record: reportRecords, ...words }: GatewayWords): Promise<void> {

@@ -10,24 +10,27 @@ export function origoOption(): Option {
   return new Option("--origo <url>", "where Origo is").env("TRIBUTARY_ORIGO").default(ORIGO_URL_DEFAULT);
 }
 
-/** The values of `addProxyOptions`. */
-export interface ProxyWords {
+/** The values of `addRouteOptions`. */
+export interface RouteWords {
   origo: string;
   mode?: Mode;
   connections?: number;
   transport: TransportOption;
-  fallback: boolean;
   record: boolean;
+}
+
+/** The values of `addProxyOptions`. */
+export interface ProxyWords extends RouteWords {
+  fallback: boolean;
   generationSize?: number;
   symbolBytes?: number;
   window?: number;
   comment?: string;
 }
 
-/** Adds the options that say how proxies are used. */
-export function addProxyOptions(command: Command): Command {
+/** Adds the options that say which proxies are used, and how they are reached. */
+export function addRouteOptions(command: Command): Command {
   return command
-    .optionsGroup("Proxies:")
     .addOption(origoOption())
     .addOption(new Option("--mode <mode>", "how proxies are used (default: coded)").choices(MODES))
     .option(
@@ -40,8 +43,13 @@ export function addProxyOptions(command: Command): Command {
         .choices(TRANSPORT_OPTIONS)
         .default("auto"),
     )
+    .option("--no-record", "send Origo no record of the downloads");
+}
+
+/** Adds the options that say how proxies are used for a download. */
+export function addProxyOptions(command: Command): Command {
+  return addRouteOptions(command.optionsGroup("Proxies:"))
     .option("--no-fallback", "fail if the proxies fail, and do not fetch from the origin")
-    .option("--no-record", "send Origo no record of the download")
     .option("--generation-size <n>", "symbols that are coded together", wholeNumber)
     .option("--symbol-bytes <n>", "bytes of a symbol", wholeNumber)
     .option("--window <n>", "most packets of a proxy in transit; in mode coded, before its first grant", wholeNumber)
