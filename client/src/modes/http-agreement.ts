@@ -19,7 +19,7 @@ import type { ActiveDownload } from "../active-download";
 import type { ProxyInfo } from "../api";
 import { DownloadError, faultOf } from "../errors";
 import type { HttpPlan } from "./http-chunks";
-import { fetchThrough } from "./proxy-http";
+import { fetchThrough, readerOf } from "./proxy-http";
 
 export interface AgreementEvents {
   onPlan(plan: HttpPlan): void;
@@ -128,8 +128,7 @@ export class HttpAgreement implements ByteCheck {
   }
 
   async #readDigests(index: number, response: Response, blockCount: number): Promise<void> {
-    const reader = response.body?.getReader();
-    this.#controller.signal.addEventListener("abort", () => void reader?.cancel().catch(() => undefined));
+    const reader = readerOf(response, this.#controller.signal);
     let rest = new Uint8Array(0);
     while (reader && !this.#controller.signal.aborted && !this.#speakers[index]!.failure) {
       const { done, value } = await reader.read();

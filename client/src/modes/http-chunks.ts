@@ -4,8 +4,33 @@
  */
 import { parseContentRange, type ByteRange, type Rejection, type ResponseHead } from "@tributary/contract";
 import type { ActiveDownload, ModeResult } from "../active-download";
+import type { ProxyInfo } from "../api";
+import { StallWatch } from "../stall";
 import { cutFault, wholeHead } from "./http";
 import { proxiedFault } from "./origin-part";
+import type { ProxyFailure } from "./proxy-http";
+
+/** A download, and the proxies that bring it. */
+export interface HttpTask {
+  download: ActiveDownload;
+  proxies: readonly ProxyInfo[];
+  onProxyFailed: ProxyFailure;
+}
+
+/** Notes the failure of a proxy. One that found the chunk too long has not failed: the request is cut into ranges. */
+export function noteFailure({ download, proxies, onProxyFailed }: HttpTask, index: number, rejection: Rejection): void {
+  if (rejection.kind === "chunkTooLarge") return;
+  download.tally.fail(index, rejection);
+  onProxyFailed(proxies[index]!, rejection);
+}
+
+/** Calls `onStalled` when nothing has come from any proxy for too long. */
+export function watchStall({ download, proxies }: HttpTask, onStalled: (rejection: Rejection) => void): StallWatch {
+  const { firstByteMs, stallMs } = download.settings;
+  return new StallWatch(firstByteMs, stallMs, (ms) =>
+    onStalled({ kind: "stalled", message: `Nothing came from ${proxies.length} proxies for ${ms} ms.` }),
+  );
+}
 
 /** The answer on which the proxies of a chunk agree. */
 export interface HttpPlan {

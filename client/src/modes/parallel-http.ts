@@ -9,20 +9,19 @@ import type { ProxyInfo } from "../api";
 import { joined } from "../bytes";
 import { DownloadError, faultOf } from "../errors";
 import type { ModeResult, ActiveDownload } from "../active-download";
-import { StallWatch } from "../stall";
+import type { StallWatch } from "../stall";
 import { linkedAbort } from "./http";
 import { HttpAgreement } from "./http-agreement";
-import { inChunks, type HttpPlan } from "./http-chunks";
-import { fetchThrough, type ProxyFailure } from "./proxy-http";
+import { inChunks, noteFailure, watchStall, type HttpPlan, type HttpTask } from "./http-chunks";
+import { fetchThrough, readerOf, type ProxyFailure } from "./proxy-http";
 
 export function parallelHttp(
   download: ActiveDownload,
   proxies: readonly ProxyInfo[],
   onProxyFailed: ProxyFailure,
 ): Promise<ModeResult> {
-  return inChunks(download, (range, onPlan) =>
-    new ParallelTransfer(download, proxies, onProxyFailed, range, onPlan).execute(),
-  );
+  const task = { download, proxies, onProxyFailed };
+  return inChunks(download, (range, onPlan) => new ParallelTransfer(task, range, onPlan).execute());
 }
 
 class ParallelTransfer {
@@ -37,21 +36,12 @@ class ParallelTransfer {
   /** Lanes that wait for the plan or for a digest. */
   #waiters: (() => void)[] = [];
 
-  readonly #download: ActiveDownload;
-  readonly #proxies: readonly ProxyInfo[];
-  readonly #onProxyFailed: ProxyFailure;
+  readonly #task: HttpTask;
   readonly #range: ByteRange | undefined;
 
-  constructor(
-    download: ActiveDownload,
-    proxies: readonly ProxyInfo[],
-    onProxyFailed: ProxyFailure,
-    range: ByteRange | undefined,
-    onPlan: (plan: HttpPlan) => Rejection | undefined,
-  ) {
-    this.#download = download;
-    this.#proxies = proxies;
-    this.#onProxyFailed = onProxyFailed;
+  constructor(task: HttpTask, range: ByteRange | undefined, onPlan: (plan: HttpPlan) => Rejection | undefined) {
+    const { download, proxies } = task;
+    this.#task = task;
     this.#range = range;
     this.#name = download.platform.randomUUID();
     this.#lanes = proxies.map(() => new AbortController());
@@ -68,10 +58,7 @@ class ParallelTransfer {
       onUndecided: (rejection) => this.#end({ kind: "failed", rejection }),
     });
     this.#abort = linkedAbort(download.signal);
-    this.#watch = new StallWatch(download.settings.firstByteMs, download.settings.stallMs, (ms) => {
-      const message = `Nothing came from ${proxies.length} proxies for ${ms} ms.`;
-      this.#end({ kind: "failed", rejection: { kind: "stalled", message } });
-    });
+    this.#watch = watchStall(task, (rejection) => this.#end({ kind: "failed", rejection }));
   }
 
   async execute(): Promise<ModeResult> {
@@ -95,9 +82,7 @@ class ParallelTransfer {
   #noteFailed(index: number, rejection: Rejection): void {
     this.#lanes[index]!.abort();
     this.#wake();
-    if (rejection.kind === "chunkTooLarge") return;
-    this.#download.tally.fail(index, rejection);
-    this.#onProxyFailed(this.#proxies[index]!, rejection);
+    noteFailure(this.#task, index, rejection);
   }
 
   #wake(): void {
@@ -114,7 +99,7 @@ class ParallelTransfer {
   async #read(index: number, signal: AbortSignal): Promise<void> {
     try {
       const wish = { gives: "body", range: this.#range, name: this.#name } as const;
-      const { response, head } = await fetchThrough(this.#download, this.#proxies[index]!, wish, signal);
+      const { response, head } = await fetchThrough(this.#task.download, this.#task.proxies[index]!, wish, signal);
       await this.#until(() => this.#plan !== undefined, signal);
       const difference = signal.aborted ? undefined : this.#agreement.differenceOf(head);
       if (difference) return this.#agreement.fail(index, difference);
@@ -125,10 +110,8 @@ class ParallelTransfer {
   }
 
   async #readBody(index: number, response: Response, totalBytes: number, signal: AbortSignal): Promise<void> {
-    const { sink, tally } = this.#download;
-    const reader = response.body?.getReader();
-    // An aborted fetch may leave a read of its body pending.
-    signal.addEventListener("abort", () => void reader?.cancel().catch(() => undefined));
+    const { sink, tally } = this.#task.download;
+    const reader = readerOf(response, signal);
     let pieces: Uint8Array[] = [];
     let [blockStart, position] = [0, 0];
     while (reader && position < totalBytes) {
@@ -164,7 +147,7 @@ class ParallelTransfer {
     if (!this.#agreement.isTrue(index, bytes))
       throw new DownloadError("bodyDiffers", `The proxy's bytes differ from the agreed ones in block ${index}.`);
     this.#deliveredBytes += bytes.length;
-    this.#download.sink.write(bytes);
+    this.#task.download.sink.write(bytes);
     this.#wake();
     if (this.#deliveredBytes === this.#plan!.head.totalBytes) this.#end({ kind: "complete" });
   }

@@ -65,6 +65,16 @@ export async function fetchThrough(
   return { response, head, serverFetchMs };
 }
 
+/** A reader that ends with the signal. An aborted fetch may leave a read of its body pending. */
+export function readerOf(
+  { body }: Response,
+  signal: AbortSignal,
+): ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>> | undefined {
+  const reader = body?.getReader();
+  signal.addEventListener("abort", () => void reader?.cancel().catch(() => undefined));
+  return reader;
+}
+
 /** Keeps the origin's headers and leaves out the proxy's own. */
 function originHeaders(headers: Record<string, string>): Record<string, string> {
   return Object.fromEntries(

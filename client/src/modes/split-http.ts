@@ -8,20 +8,19 @@ import { SplitHttp, type SplitHttpCommand, type SplitHttpEvent } from "@tributar
 import type { ProxyInfo } from "../api";
 import { faultOf } from "../errors";
 import type { ModeResult, ActiveDownload } from "../active-download";
-import { StallWatch } from "../stall";
+import type { StallWatch } from "../stall";
 import { linkedAbort } from "./http";
 import { HttpAgreement } from "./http-agreement";
-import { inChunks, type HttpPlan } from "./http-chunks";
-import { fetchThrough, type ProxyFailure } from "./proxy-http";
+import { inChunks, noteFailure, watchStall, type HttpPlan, type HttpTask } from "./http-chunks";
+import { fetchThrough, readerOf, type ProxyFailure } from "./proxy-http";
 
 export function splitHttp(
   download: ActiveDownload,
   proxies: readonly ProxyInfo[],
   onProxyFailed: ProxyFailure,
 ): Promise<ModeResult> {
-  return inChunks(download, (range, onPlan) =>
-    new SplitTransfer(download, proxies, onProxyFailed, range, onPlan).execute(),
-  );
+  const task = { download, proxies, onProxyFailed };
+  return inChunks(download, (range, onPlan) => new SplitTransfer(task, range, onPlan).execute());
 }
 
 /** An answer that is being received. */
@@ -45,28 +44,18 @@ class SplitTransfer {
   #resolve!: () => void;
   #waitsForReader = false;
 
-  readonly #download: ActiveDownload;
-  readonly #proxies: readonly ProxyInfo[];
-  readonly #onProxyFailed: ProxyFailure;
+  readonly #task: HttpTask;
   readonly #range: ByteRange | undefined;
   readonly #onPlan: (plan: HttpPlan) => Rejection | undefined;
 
-  constructor(
-    download: ActiveDownload,
-    proxies: readonly ProxyInfo[],
-    onProxyFailed: ProxyFailure,
-    range: ByteRange | undefined,
-    onPlan: (plan: HttpPlan) => Rejection | undefined,
-  ) {
-    this.#download = download;
-    this.#proxies = proxies;
-    this.#onProxyFailed = onProxyFailed;
+  constructor(task: HttpTask, range: ByteRange | undefined, onPlan: (plan: HttpPlan) => Rejection | undefined) {
+    const { download, proxies } = task;
+    this.#task = task;
     this.#range = range;
     this.#onPlan = onPlan;
     this.#name = download.platform.randomUUID();
     this.#planned = new Promise((resolve) => (this.#resolvePlanned = resolve));
 
-    const { firstByteMs, stallMs, chunkBytesMax } = download.settings;
     this.#agreement = new HttpAgreement(download, proxies, range, this.#name, {
       onPlan: (plan) => this.#handlePlan(plan),
       onKnown: () => this.#handle(() => this.#split.handleKnown(this.#nowMs())),
@@ -77,16 +66,11 @@ class SplitTransfer {
     this.#split = new SplitHttp({
       proxyCount: proxies.length,
       nowMs: this.#nowMs(),
-      aheadBytesMax: chunkBytesMax,
+      aheadBytesMax: download.settings.chunkBytesMax,
       check: this.#agreement,
     });
     this.#abort = linkedAbort(download.signal);
-    this.#watch = new StallWatch(firstByteMs, stallMs, (ms) => {
-      this.#end({
-        kind: "failed",
-        rejection: { kind: "stalled", message: `Nothing came from ${proxies.length} proxies for ${ms} ms.` },
-      });
-    });
+    this.#watch = watchStall(task, (rejection) => this.#end({ kind: "failed", rejection }));
   }
 
   async execute(): Promise<ModeResult> {
@@ -100,7 +84,7 @@ class SplitTransfer {
   }
 
   #nowMs(): number {
-    return this.#download.elapsedMs();
+    return this.#task.download.elapsedMs();
   }
 
   #end(result: ModeResult): void {
@@ -136,7 +120,7 @@ class SplitTransfer {
       this.#take(event);
     for (let command = this.#split.pollCommand(); command && !this.#result; command = this.#split.pollCommand())
       this.#do(command);
-    if (this.#download.sink.isFull) void this.#awaitReader();
+    if (this.#task.download.sink.isFull) void this.#awaitReader();
     clearTimeout(this.#timer);
     const atMs = this.#split.pollTimeout();
     if (this.#result || atMs === undefined) return;
@@ -152,7 +136,7 @@ class SplitTransfer {
   #take(event: SplitHttpEvent): void {
     switch (event.kind) {
       case "bytes":
-        return this.#download.sink.write(event.bytes);
+        return this.#task.download.sink.write(event.bytes);
       case "proxyFailed":
         return this.#noteFailed(event.proxyIndex, event.rejection);
       case "complete":
@@ -173,12 +157,9 @@ class SplitTransfer {
     this.#answers.set(askId, { controller, ended });
   }
 
-  /** A proxy that found the chunk too long has not failed: the request is cut into ranges. */
   #noteFailed(proxyIndex: number, rejection: Rejection): void {
     this.#agreement.fail(proxyIndex, rejection);
-    if (rejection.kind === "chunkTooLarge") return;
-    this.#download.tally.fail(proxyIndex, rejection);
-    this.#onProxyFailed(this.#proxies[proxyIndex]!, rejection);
+    noteFailure(this.#task, proxyIndex, rejection);
   }
 
   /** Silence does not count while the reader is behind. */
@@ -192,7 +173,7 @@ class SplitTransfer {
     this.#waitsForReader = true;
     this.#watch.pause();
     this.#split.handleRoom(false, this.#nowMs());
-    await this.#download.sink.ready();
+    await this.#task.download.sink.ready();
     this.#waitsForReader = false;
     if (this.#result) return;
     this.#progress();
@@ -204,7 +185,7 @@ class SplitTransfer {
   async #read(askId: number, proxyIndex: number, part: ByteRange, signal: AbortSignal): Promise<void> {
     try {
       const wish = { gives: part, range: this.#range, name: this.#name };
-      const { response, head } = await fetchThrough(this.#download, this.#proxies[proxyIndex]!, wish, signal);
+      const { response, head } = await fetchThrough(this.#task.download, this.#task.proxies[proxyIndex]!, wish, signal);
       this.#progress();
       await this.#planned;
       if (signal.aborted) return;
@@ -218,15 +199,13 @@ class SplitTransfer {
   }
 
   async #readBody(askId: number, proxyIndex: number, response: Response, signal: AbortSignal): Promise<void> {
-    const reader = response.body?.getReader();
-    // An aborted fetch may leave a read of its body pending.
-    signal.addEventListener("abort", () => void reader?.cancel().catch(() => undefined));
+    const reader = readerOf(response, signal);
     while (reader && !signal.aborted) {
-      if (this.#download.sink.isFull) await this.#download.sink.ready();
+      if (this.#task.download.sink.isFull) await this.#task.download.sink.ready();
       const { done, value } = await reader.read();
       if (done) break;
       this.#progress();
-      this.#download.tally.addBytes(proxyIndex, value.length);
+      this.#task.download.tally.addBytes(proxyIndex, value.length);
       this.#handle(() => this.#split.handleBytes(askId, value, this.#nowMs()));
     }
     if (!signal.aborted) this.#handle(() => this.#split.handleEnd(askId, this.#nowMs()));
