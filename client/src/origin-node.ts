@@ -72,7 +72,7 @@ function ask(
 }
 
 /** The path and query as they are written. `URL.search` leaves out the question mark of an empty query. */
-function pathOf(url: string): string {
+export function pathOf(url: string): string {
   return url.slice(new URL(url).origin.length).split("#")[0]!;
 }
 
@@ -93,12 +93,11 @@ function describe(answer: Dispatcher.ResponseData, decode: boolean): OriginAnswe
   for (const [name, value] of Object.entries(answer.headers))
     if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(", ") : value;
   const length = headers["content-length"];
-  const codings = (headers["content-encoding"] ?? "").toLowerCase().split(",");
-  const coded = codings.map((name) => name.trim()).filter((name) => name !== "" && name !== "identity");
+  const codings = codingsOf(headers["content-encoding"]);
   const totalBytes = length !== undefined && /^\d{1,15}$/.test(length) ? Number(length) : null;
   const status = answer.statusCode;
-  if (!decode || coded.length === 0) return { head: { status, headers, totalBytes }, body: piecesOf(answer.body) };
-  return { head: { status, headers, totalBytes: null }, body: piecesOf(decoded(answer.body, coded)) };
+  if (!decode || codings.length === 0) return { head: { status, headers, totalBytes }, body: piecesOf(answer.body) };
+  return { head: { status, headers, totalBytes: null }, body: piecesOf(decoded(answer.body, codings)) };
 }
 
 /** Plain arrays, because `slice` of a Buffer copies nothing. Leaving early ends the request. */
@@ -107,7 +106,13 @@ async function* piecesOf(body: Readable): AsyncGenerator<Uint8Array> {
     yield new Uint8Array(buffer, byteOffset, byteLength);
 }
 
-/** Codings are listed in the order in which they were applied (RFC 9110 §8.4). */
+/** The content codings of a body, in the order in which they were applied (RFC 9110 §8.4). */
+export function codingsOf(contentEncoding: string | undefined): string[] {
+  const names = (contentEncoding ?? "").split(",").map((name) => name.trim().toLowerCase());
+  return names.filter((name) => name !== "" && name !== "identity");
+}
+
+/** The body without these codings. Throws if one is not known. */
 export function decoded(body: Readable, codings: readonly string[]): Readable {
   const decoders = codings.toReversed().map((name) => {
     const make = DECODERS[name];

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
 import type { Dispatcher } from "undici";
-import { decoded, dispatcher } from "../origin-node";
+import { codingsOf, decoded, dispatcher, pathOf } from "../origin-node";
 import { headersForOrigin, headersForPlayer, isMedia, isPlaylistType } from "./headers";
 import { isHls } from "./hls";
 import { isDash } from "./dash";
@@ -43,7 +43,7 @@ export async function askOrigin(request: OriginRequest): Promise<OriginAnswer> {
   const encoding = isLikelyPlaylist ? "gzip, deflate, br" : "identity";
   const response = await dispatcher().request({
     origin: url.origin,
-    path: url.href.slice(url.origin.length),
+    path: pathOf(url.href),
     method: method as "GET" | "HEAD",
     headers: { ...headers, "accept-encoding": encoding },
     signal,
@@ -122,12 +122,8 @@ function beginsLikePlaylist(bytes: Uint8Array): boolean {
 
 /** The body without its content coding. */
 function plain(body: Readable, coding: string | null): AsyncIterable<Uint8Array> {
-  const codings = (coding ?? "")
-    .toLowerCase()
-    .split(",")
-    .map((name) => name.trim());
-  const applied = codings.filter((name) => name !== "" && name !== "identity");
-  return applied.length === 0 ? body : decoded(body, applied);
+  const codings = codingsOf(coding ?? undefined);
+  return codings.length === 0 ? body : decoded(body, codings);
 }
 
 /** The gateway has decoded the body, so its length is another one. */

@@ -1,12 +1,10 @@
 /** Fetches a segment or an init segment through the proxies, decrypts it with its key, and writes it. */
 import { createDecipheriv } from "node:crypto";
 import { open } from "node:fs/promises";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { GetOptions } from "../api";
 import type { ProxyClient } from "../client";
-import { messageOf } from "../errors";
-import { pauseMs, shown, type Keys } from "./load";
-import { VideoError, type Piece } from "./presentation";
+import { repeatedly, shown, type Keys } from "./load";
+import type { Piece } from "./presentation";
 
 export interface PieceFetcherOptions {
   client: Pick<ProxyClient, "get">;
@@ -60,19 +58,8 @@ export class PieceFetcher {
     });
   }
 
-  async #repeatedly<T>(piece: Piece, name: string, attempt: () => Promise<T>): Promise<T> {
-    const { retries, signal } = this.#options;
-    for (let failures = 1; ; failures++) {
-      signal.throwIfAborted();
-      try {
-        return await attempt();
-      } catch (error) {
-        signal.throwIfAborted();
-        if (error instanceof VideoError) throw error;
-        if (failures > retries) throw new VideoError(`${name} (${shown(piece.url)}) failed: ${messageOf(error)}.`);
-      }
-      await sleep(pauseMs(failures), undefined, { signal });
-    }
+  #repeatedly<T>(piece: Piece, name: string, attempt: () => Promise<T>): Promise<T> {
+    return repeatedly(this.#options, `${name} (${shown(piece.url)})`, attempt);
   }
 
   async *#bytes({ key, ...piece }: Piece): AsyncGenerator<Uint8Array> {

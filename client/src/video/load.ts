@@ -73,7 +73,7 @@ export class Keys {
 }
 
 /** Waits longer after each failure: 0.5 s, 1 s, 2 s, and at most 10 s. */
-export function pauseMs(failures: number): number {
+function pauseMs(failures: number): number {
   return Math.min(500 * 2 ** (failures - 1), 10_000);
 }
 
@@ -99,22 +99,33 @@ async function load<T>(
   read: (response: Response) => Promise<T>,
   headers: Record<string, string> = {},
 ): Promise<T> {
+  return repeatedly(loader, `The ${what} ${shown(url)}`, async () => {
+    const response = await loader.fetch(url, {
+      headers: { ...loader.headersFor(url), ...headers },
+      signal: AbortSignal.any([loader.signal, AbortSignal.timeout(ANSWER_MS_MAX)]),
+    });
+    if (response.ok) return read(response);
+    await response.body?.cancel();
+    throw new Error(`the origin answered ${response.status}`);
+  });
+}
+
+/** Repeats a failed attempt `retries` times. A VideoError is final. `name` is for messages. */
+export async function repeatedly<T>(
+  { retries, signal }: Pick<Loader, "retries" | "signal">,
+  name: string,
+  attempt: () => Promise<T>,
+): Promise<T> {
   for (let failures = 1; ; failures++) {
-    const timeout = AbortSignal.timeout(ANSWER_MS_MAX);
+    signal.throwIfAborted();
     try {
-      const response = await loader.fetch(url, {
-        headers: { ...loader.headersFor(url), ...headers },
-        signal: AbortSignal.any([loader.signal, timeout]),
-      });
-      if (response.ok) return await read(response);
-      await response.body?.cancel();
-      throw new Error(`the origin answered ${response.status}`);
+      return await attempt();
     } catch (error) {
-      loader.signal.throwIfAborted();
+      signal.throwIfAborted();
       if (error instanceof VideoError) throw error;
-      if (failures > loader.retries) throw new VideoError(`The ${what} ${shown(url)} failed: ${messageOf(error)}.`);
+      if (failures > retries) throw new VideoError(`${name} failed: ${messageOf(error)}.`);
     }
-    await sleep(pauseMs(failures), undefined, { signal: loader.signal });
+    await sleep(pauseMs(failures), undefined, { signal });
   }
 }
 

@@ -90,7 +90,8 @@ export class LongBodies implements Pick<Egress, "fetch" | "vet"> {
   }
 
   #linger(key: string, own: AbortController, fetched: Promise<OriginResponse>): void {
-    if (this.#lingering.has(key) || this.#countOf(this.#lingering, key) >= OPEN_PER_CLIENT_MAX) return own.abort();
+    if (this.#lingering.has(key) || this.#keysBeside(key, this.#lingering).length >= OPEN_PER_CLIENT_MAX)
+      return own.abort();
     const timer = setTimeout(() => own.abort(), LINGER_MS);
     const ended = fetched.then(
       () => undefined,
@@ -103,18 +104,17 @@ export class LongBodies implements Pick<Egress, "fetch" | "vet"> {
     this.#lingering.set(key, over);
   }
 
-  /** How many of them belong to the client of `key`. */
-  #countOf(map: ReadonlyMap<string, unknown>, key: string): number {
+  /** The keys that belong to the client of `key`, the first opened first. */
+  #keysBeside(key: string, map: ReadonlyMap<string, unknown>): string[] {
     const client = key.slice(0, key.indexOf(" ") + 1);
-    return [...map.keys()].filter((other) => other.startsWith(client)).length;
+    return [...map.keys()].filter((other) => other.startsWith(client));
   }
 
   #keep(key: string, body: LongBody): void {
     this.#open.get(key)?.close();
     this.#open.set(key, body);
-    const client = key.slice(0, key.indexOf(" ") + 1);
-    if (this.#countOf(this.#open, key) > OPEN_PER_CLIENT_MAX)
-      this.#open.get([...this.#open.keys()].find((other) => other.startsWith(client))!)!.close();
+    const own = this.#keysBeside(key, this.#open);
+    if (own.length > OPEN_PER_CLIENT_MAX) this.#open.get(own[0]!)!.close();
     else if (this.#open.size > OPEN_MAX) this.#open.values().next().value!.close();
   }
 
