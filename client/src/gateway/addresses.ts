@@ -72,7 +72,7 @@ export function rewritten(reference: string, base: URL, gateway: string): string
   return `${new URL(gateway).pathname.replace(/\/$/, "")}${mirroredPath(target)}`;
 }
 
-/** The absolute address without its fragment, or undefined if there is none. */
+/** The absolute address without its fragment. Undefined if the reference gives no address. */
 export function resolved(reference: string, base: URL): URL | undefined {
   if (!URL.canParse(reference, base)) return undefined;
   const url = new URL(reference, base);

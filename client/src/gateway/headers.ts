@@ -86,7 +86,7 @@ export function headersForOrigin(headers: IncomingHttpHeaders, gateway: string):
   return sent;
 }
 
-/** The origin's address of which `address` is the gateway's. Other addresses stay. Undefined: it has none. */
+/** The origin's address for an address of the gateway. Others stay. Undefined if the gateway serves no origin there. */
 function originalAddress(address: string, gateway: string): string | undefined {
   if (!address.startsWith(`${gateway}/`)) return address;
   const url = parseMirrored(address.slice(gateway.length));

@@ -3,7 +3,7 @@ import { VideoError, type Presentation, type Rendition } from "./presentation";
 
 export interface Choice {
   picture: Rendition;
-  /** Undefined: the picture's segments have the sound, or there is none. */
+  /** Undefined if the picture's segments contain the sound, or if the video is silent. */
   sound: Rendition | undefined;
   subtitles: Rendition[];
 }

@@ -80,7 +80,7 @@ test.each([
   expect(mpd(`<Period>${set(representation("v", element))}</Period>`).renditions[0]?.protection).toBe(name);
 });
 
-test("pictures for winding, and images, are none of the tracks", () => {
+test("thumbnails and images are not tracks", () => {
   const trick = '<EssentialProperty schemeIdUri="http://dashif.org/guidelines/trickmode" value="1"/>';
   const images = '<AdaptationSet mimeType="image/jpeg"><Representation id="i" bandwidth="1"/></AdaptationSet>';
   const manifest = mpd(`<Period>${set(trick + representation("t"))}${images}${set(representation("v"))}</Period>`);
