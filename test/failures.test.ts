@@ -1,6 +1,6 @@
 /** Playback goes on when parts of the system fail. */
 import path from "node:path";
-import { segmentMismatch, startFleet, type Fleet } from "@tributary/lab-stack";
+import { isByBrowser, segmentMismatch, startFleet, type Fleet } from "@tributary/lab-stack";
 import type { Browser } from "puppeteer-core";
 import { accessLog, eventually, faults, getJson, playPage } from "./support";
 
@@ -48,7 +48,7 @@ test("the page plays directly when Origo is dead from the start", async () => {
     expect(state.currentTime).toBeGreaterThanOrEqual(6);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
     const media = (await accessLog(fleet, startedMs)).filter((entry) => entry.path.endsWith(".m4s"));
-    expect(media.filter((entry) => !/mozilla/i.test(entry.userAgent))).toEqual([]);
+    expect(media.filter((entry) => !isByBrowser(entry))).toEqual([]);
   } finally {
     await fleet.stop();
   }
@@ -91,7 +91,7 @@ test("playback goes on through the known proxies when Origo dies", async () => {
     expect(state.ended).toBe(true);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
     const later = (await accessLog(fleet, killedMs)).filter((entry) => entry.path.endsWith(".m4s"));
-    expect(later.some((entry) => !/mozilla/i.test(entry.userAgent))).toBe(true);
+    expect(later.some((entry) => !isByBrowser(entry))).toBe(true);
   } finally {
     await fleet.stop();
   }
@@ -119,7 +119,7 @@ test("playback goes on, and through proxies again, when the browser stops the ex
     expect(state.ended).toBe(true);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
     const later = (await accessLog(fleet, stoppedMs)).filter((entry) => entry.path.endsWith(".m4s"));
-    expect(later.some((entry) => !/mozilla/i.test(entry.userAgent))).toBe(true);
+    expect(later.some((entry) => !isByBrowser(entry))).toBe(true);
   } finally {
     await fleet.stop();
   }
@@ -145,9 +145,7 @@ test("the second Origo names the proxies when the first one does not answer", as
     expect(state.currentTime).toBeGreaterThanOrEqual(6);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
     expect(
-      (await accessLog(fleet, startedMs)).some(
-        (entry) => entry.path.endsWith(".m4s") && !/mozilla/i.test(entry.userAgent),
-      ),
+      (await accessLog(fleet, startedMs)).some((entry) => entry.path.endsWith(".m4s") && !isByBrowser(entry)),
     ).toBe(true);
   } finally {
     await fleet.stop();
@@ -170,7 +168,7 @@ test("wrong bytes from the proxies are not played, the site plays directly, and 
     expect(state.segments.length).toBeGreaterThan(4);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
     const media = await accessLog(fleet, startedMs);
-    expect(media.some(({ path: at, userAgent }) => /\.(m4s|mp4)$/.test(at) && !/mozilla/i.test(userAgent))).toBe(true);
+    expect(media.some((entry) => /\.(m4s|mp4)$/.test(entry.path) && !isByBrowser(entry))).toBe(true);
     const kinds = async (): Promise<string[]> =>
       (await getJson<{ errors: { kind: string }[] }>(`${fleet.origo.url}/v1/errors`)).errors.map(({ kind }) => kind);
     expect(await eventually(kinds, (all) => all.includes("wrongBytes"))).toContain("wrongBytes");

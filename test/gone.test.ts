@@ -2,6 +2,7 @@
 import {
   FIREFOX_ADD_ON,
   inFirefoxWindow,
+  isByBrowser,
   openBrowser,
   samplePageState,
   startFleet,
@@ -18,9 +19,7 @@ beforeAll(async () => {
 afterAll(() => fleet.stop());
 
 const carriedSince = async (startedMs: number): Promise<number> =>
-  (await accessLog(fleet, startedMs)).filter(
-    ({ path: at, userAgent }) => at.endsWith(".m4s") && !/mozilla/i.test(userAgent),
-  ).length;
+  (await accessLog(fleet, startedMs)).filter((entry) => entry.path.endsWith(".m4s") && !isByBrowser(entry)).length;
 
 /** Loads the page and waits until it is carried. */
 async function playCarried(page: Page): Promise<void> {

@@ -5,7 +5,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
-import { segmentMismatch, startFleet, type Fleet } from "@tributary/lab-stack";
+import { isByBrowser, segmentMismatch, startFleet, type Fleet } from "@tributary/lab-stack";
 import { faults, playPage } from "./support";
 
 /** Honest proxies hear from the origin this much later than a quick liar, and a slow liar this much later than they. */
@@ -21,7 +21,7 @@ let proxied: string[] = [];
 async function answer({ url = "", headers }: IncomingMessage, response: ServerResponse): Promise<void> {
   const [, when, file] = /^\/(\w+)\/lie-\w+(\/media\/.*)$/.exec(url) ?? [];
   const isLiar = headers["x-liar"] !== undefined;
-  if (!/mozilla/i.test(headers["user-agent"] ?? "")) proxied.push(url);
+  if (!isByBrowser({ userAgent: headers["user-agent"] ?? "" })) proxied.push(url);
   if (isLiar === (when === "late")) await new Promise((resolve) => setTimeout(resolve, LATER_MS));
   const { range } = headers;
   const media = await fetch(`${fleet.sample.url}${file}`, { headers: range === undefined ? {} : { range } });

@@ -1,5 +1,5 @@
 /** A page that replaces the browser's own functions, before its video is carried. */
-import { FIREFOX_UUID, openBrowser, startFleet } from "@tributary/lab-stack";
+import { FIREFOX_UUID, isByBrowser, openBrowser, startFleet } from "@tributary/lab-stack";
 import { accessLog, eventually } from "./support";
 
 /** Replaces getters and functions, and notes every text that they see. */
@@ -46,7 +46,7 @@ test("Firefox: a page that replaces getters and methods does not learn the insta
       await page.evaluate(
         `fetch("/media/cmaf/segment-1-001.m4s", { cache: "no-store" }).then((it) => it.arrayBuffer())`,
       );
-      return (await accessLog(fleet, startedMs)).some(({ userAgent }) => !/mozilla/i.test(userAgent));
+      return (await accessLog(fleet, startedMs)).some((entry) => !isByBrowser(entry));
     };
     expect(await eventually(isCarried, Boolean, 30)).toBe(true);
     const seen = (await page.evaluate("window.seen")) as string;

@@ -3,7 +3,7 @@
  * compared with the files.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import { carryFaults, openBrowser, segmentMismatch, startFleet, type Fleet } from "@tributary/lab-stack";
+import { carryFaults, isByBrowser, openBrowser, segmentMismatch, startFleet, type Fleet } from "@tributary/lab-stack";
 import { loadNativeTransport } from "@tributary/native-transport";
 import { accessLog, eventually, faults, getJson, playPage } from "./support";
 
@@ -130,5 +130,5 @@ test("in mode direct the hls page plays without a proxy", async () => {
   expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
   const media = (await accessLog(fleet, startedMs)).filter((entry) => entry.path.endsWith(".m4s"));
   expect(media.length).toBeGreaterThan(0);
-  expect(media.filter((entry) => !/mozilla/i.test(entry.userAgent))).toEqual([]);
+  expect(media.filter((entry) => !isByBrowser(entry))).toEqual([]);
 });

@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import {
+  isByBrowser,
   openBrowser,
   openStorePackage,
   repoRoot,
@@ -30,7 +31,7 @@ const playedTo = (page: Page, second: number): Promise<SamplePageState> =>
 /** The segments that the proxies asked the origin for. */
 const carriedSince = async (startedMs: number): Promise<string[]> =>
   (await accessLog(fleet, startedMs))
-    .filter(({ path: at, userAgent }) => at.includes(".m4s") && !/mozilla/i.test(userAgent))
+    .filter((entry) => entry.path.includes(".m4s") && !isByBrowser(entry))
     .map(({ path: at }) => at);
 
 test.each(["chromium", "firefox"] as const)(
@@ -104,9 +105,7 @@ test("media that Origo's site rules name are carried, and a manifest is never ca
     const ask = (address: string): Promise<unknown> =>
       page.evaluate(`fetch("${address}").then((response) => response.arrayBuffer()).then((body) => body.byteLength)`);
     const carried = async (part: string): Promise<boolean> =>
-      (await accessLog(own, startedMs)).some(
-        ({ path: at, userAgent }) => at.includes(part) && !/mozilla/i.test(userAgent),
-      );
+      (await accessLog(own, startedMs)).some((entry) => entry.path.includes(part) && !isByBrowser(entry));
     expect(await ask("/media/cmaf/segment-1-001.m4s")).toBeGreaterThan(0);
     let bytes = 200_000;
     const askNext = async (): Promise<boolean> => {

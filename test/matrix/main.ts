@@ -15,6 +15,7 @@ import { parseArgs } from "node:util";
 import type { Page } from "puppeteer-core";
 import {
   formatTable,
+  isByBrowser,
   openBrowser,
   recordsSince,
   samplePageState,
@@ -200,11 +201,10 @@ async function judge(
   for (const segment of states.flatMap((state) => state.segments ?? []))
     faults.push(...((await mismatch(segment)) ?? []));
   const isMedia = ({ path }: AccessLogEntry): boolean => /\.(m4s|mp4)(\?|$)/.test(path);
-  const isBrowser = ({ userAgent }: AccessLogEntry): boolean => /mozilla/i.test(userAgent);
-  const carriedWrongly = log.filter((entry) => /\.(m3u8|mpd|key|vtt)(\?|$)/.test(entry.path) && !isBrowser(entry));
+  const carriedWrongly = log.filter((entry) => /\.(m3u8|mpd|key|vtt)(\?|$)/.test(entry.path) && !isByBrowser(entry));
   if (carriedWrongly.length > 0) faults.push(`${carriedWrongly[0]?.path} went through a proxy`);
-  const direct = log.filter((entry) => isMedia(entry) && isBrowser(entry)).length;
-  const isAskedByProxies = log.some((entry) => isMedia(entry) && !isBrowser(entry));
+  const direct = log.filter((entry) => isMedia(entry) && isByBrowser(entry)).length;
+  const isAskedByProxies = log.some((entry) => isMedia(entry) && !isByBrowser(entry));
   if (scenario.isPrivate === true ? direct > 0 && !isAskedByProxies : carried === 0)
     faults.push("no media came through the proxies");
   if (scenario.isPrivate === true && recordCount > 0) faults.push(`a private window sent ${recordCount} records`);

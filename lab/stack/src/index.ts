@@ -19,5 +19,13 @@ export { LONG_LEVELS, LongVideo } from "./sample/long";
 export { mediaDir } from "./sample/origin";
 export { startService } from "./services";
 export type { Service } from "./services";
-export { carriedSegments, carryFaults, formatTable, mediaFetchedByBrowser, segmentMismatch, totalsOf } from "./verify";
+export {
+  carriedSegments,
+  carryFaults,
+  formatTable,
+  isByBrowser,
+  mediaFetchedByBrowser,
+  segmentMismatch,
+  totalsOf,
+} from "./verify";
 export type { PlayedSegment } from "./verify";

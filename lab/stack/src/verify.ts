@@ -31,9 +31,12 @@ export function segmentMismatch(segment: PlayedSegment, folder = mediaDir): stri
   return sha256 === segment.sha256 ? undefined : `${pathname}: SHA-256 ${segment.sha256}, the file has ${sha256}`;
 }
 
+/** Whether a browser made the request itself. A proxy names itself. */
+export const isByBrowser = ({ userAgent }: Pick<AccessLogEntry, "userAgent">): boolean => /mozilla/i.test(userAgent);
+
 /** Requests for media files (not manifests or playlists) that a browser made itself. */
 export function mediaFetchedByBrowser(log: readonly AccessLogEntry[]): AccessLogEntry[] {
-  return log.filter((entry) => /^\/media\/.*\.(m4s|mp4)(\?|$)/.test(entry.path) && /mozilla/i.test(entry.userAgent));
+  return log.filter((entry) => /^\/media\/.*\.(m4s|mp4)(\?|$)/.test(entry.path) && isByBrowser(entry));
 }
 
 /** The segments that the browser did not fetch itself. */
