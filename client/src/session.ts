@@ -8,6 +8,7 @@ import type { ProxyInfo } from "./api";
 import type { Choice } from "./choice";
 import { messageOf } from "./errors";
 import { quietTimeout } from "./listen";
+import { pause } from "./pause";
 import type { Channel, Platform, Transport } from "./platform";
 import { race, RaceError, type Runner } from "./race";
 import type { Settings } from "./settings";
@@ -252,16 +253,4 @@ export class SessionPool {
 /** Limits the proxy's message size. A smaller message limits its queue, which is wasted when the chunk is complete. */
 function withMessageLimit(sdp: string): string {
   return sdp.replace(/a=max-message-size:\d+/, `a=max-message-size:${LIMITS.messageBytesMax}`);
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, ms);
-    function done(): void {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    }
-    signal.addEventListener("abort", done);
-  });
 }

@@ -13,6 +13,7 @@ import {
 import { DownloadError, messageOf } from "../errors";
 import type { ModeResult, ActiveDownload } from "../active-download";
 import { askerOf } from "../origin-fetch";
+import { pause } from "../pause";
 import type { Hasher } from "../platform";
 import { StallWatch } from "../stall";
 import { linkedAbort } from "./http";
@@ -24,6 +25,8 @@ const UNJOINABLE: ReadonlySet<RejectionKind> = new Set<RejectionKind>([
   "originRefused",
   "rangeRefused",
 ]);
+/** After one of these nobody knows whether the delivered bytes are the origin's. */
+const DOUBTS: ReadonlySet<RejectionKind> = new Set<RejectionKind>(["planMismatch", "bodyDiffers"]);
 /** The same request may succeed later. */
 const BUSY_STATUSES = [408, 425, 429, 502, 503, 504];
 /** A connection that breaks so may hold the next time. */
@@ -62,9 +65,6 @@ export async function direct(download: ActiveDownload): Promise<ModeResult> {
     if (download.signal.aborted) return { kind: "aborted" };
   }
 }
-
-/** After one of these nobody knows whether the delivered bytes are the origin's. */
-const DOUBTS: ReadonlySet<RejectionKind> = new Set<RejectionKind>(["planMismatch", "bodyDiffers"]);
 
 /**
  * The rest is asked for by a range if its strong validator shows that it belongs to the delivered bytes. Otherwise, and
@@ -153,18 +153,6 @@ function waitOf({ headers }: ResponseHead, nowMs: number): number | undefined {
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
   const atMs = Date.parse(text);
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done);
-  });
 }
 
 async function pump(

@@ -21,7 +21,16 @@ import { refusalOf } from "./comparison";
 import { PortComparisons } from "./port-comparisons";
 import { isRefusal } from "./detours";
 import { tellsLimit } from "./allowance";
-import { kindOf, optionsOf, otherStatus, statusOf, textOf, type CarriedDownload, type PagePortHost } from "./port-host";
+import {
+  kindOf,
+  optionsOf,
+  otherStatus,
+  placeOf,
+  statusOf,
+  textOf,
+  type CarriedDownload,
+  type PagePortHost,
+} from "./port-host";
 import { OwnRests, type Reason } from "./own-rests";
 import { isWithin, routeOf, type Route } from "./route";
 import { formOf, type Asking } from "./trust";
@@ -161,12 +170,13 @@ export class PagePort {
     return { pageOrigin: this.#pageOrigin, url, range };
   }
 
-  #placeOf({ host }: URL): string {
-    return `${this.#pageOrigin} ${host}`;
+  #placeOf(target: URL): string {
+    return placeOf(this.#pageOrigin, target);
   }
 
-  #goDirectAsSlow(id: number, { host }: URL): void {
-    this.#host.pace.forget(`${this.#pageOrigin} ${host}`);
+  #goDirectAsSlow(id: number, target: URL): void {
+    const { host } = target;
+    this.#host.pace.forget(this.#placeOf(target));
     this.#host.detours.noteDirectHost(host, this.#pageOrigin, "slow", host, this.#host.nowMs());
     this.#post({ type: "native", id, compare: false });
   }

@@ -8,7 +8,16 @@ import { carriedAddress, mediaUrl } from "../shared/rules";
 import { compare, COMPARISON_MS_MAX, SiteBody, type Verdict } from "./comparison";
 import { isRefusal } from "./detours";
 import { tellsLimit } from "./allowance";
-import { kindOf, optionsOf, otherStatus, statusOf, textOf, type CarriedDownload, type PagePortHost } from "./port-host";
+import {
+  kindOf,
+  optionsOf,
+  otherStatus,
+  placeOf,
+  statusOf,
+  textOf,
+  type CarriedDownload,
+  type PagePortHost,
+} from "./port-host";
 import { routeOf } from "./route";
 import type { Asking } from "./trust";
 
@@ -48,7 +57,7 @@ export class PortComparisons {
     const { detours, trust, pace, allowance } = this.host;
     const nowMs = this.host.nowMs();
     const asking: Asking = { pageOrigin: this.pageOrigin, url: target, range: message.range };
-    const place = `${this.pageOrigin} ${target.host}`;
+    const place = placeOf(this.pageOrigin, target);
     const { status, headers } = message.head;
     allowance.note(place, 1, nowMs);
     if (status === 429 || tellsLimit(headers)) this.#noteLimited(target);

@@ -35,6 +35,11 @@ export interface PagePortHost {
   nowMs(): number;
 }
 
+/** Names a host as the pages of `pageOrigin` meet it, for `Pace` and `Allowance`. */
+export function placeOf(pageOrigin: string, { host }: Pick<URL, "host">): string {
+  return `${pageOrigin} ${host}`;
+}
+
 /** The options of a download that a page's request causes, carried or compared. */
 export function optionsOf(
   { mode, connections }: Settings,
