@@ -134,7 +134,7 @@ test("one segment is 404: it is asked for again, the error names it, and the nex
   asked = [];
   site["/s7.ts"] = bytesOf(7);
   let resumed = 0;
-  await get("/list.m3u8?token=2", { onStart: ({ resumedSegments }) => (resumed = resumedSegments) });
+  await get("/list.m3u8?token=2", { segmentsAtOnce: 1, onStart: (start) => (resumed = start.resumedSegments) });
   expect(resumed).toBe(7);
   expect(asked).toEqual(["/list.m3u8?token=2", "/s7.ts", "/s8.ts"]);
   expect(readFileSync(film()).equals(joined(0, 1, 2, 3, 4, 5, 6, 7, 8))).toBe(true);
