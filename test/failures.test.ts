@@ -2,7 +2,7 @@
 import path from "node:path";
 import { isByBrowser, segmentMismatch, startFleet, type Fleet } from "@tributary/lab-stack";
 import type { Browser } from "puppeteer-core";
-import { accessLog, eventually, faults, getJson, playPage } from "./support";
+import { accessLog, eventually, faults, getJson, past, playPage } from "./support";
 
 test("playback goes on with three proxies and right bytes when one of four is killed", async () => {
   const fleet: Fleet = await startFleet({ proxyCount: 4, ports: "any", rateBytesPerSec: 150_000 });
@@ -16,7 +16,6 @@ test("playback goes on with three proxies and right bytes when one of four is ki
     const { state, records } = await playPage({
       url: `${fleet.sample.url}/hls.html`,
       defaults,
-      secondsMax: 60,
       during: { atSecond: 3, act: kill },
       recordsAt: fleet,
     });
@@ -38,12 +37,7 @@ test("the page plays directly when Origo is dead from the start", async () => {
   try {
     await fleet.origo.kill();
     const defaults = { origoUrl: fleet.origo.url, mode: "coded-mutp", connections: 4 };
-    const { state, startedMs } = await playPage({
-      url: `${fleet.sample.url}/hls.html`,
-      defaults,
-      untilSecond: 6,
-      secondsMax: 40,
-    });
+    const { state, startedMs } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, until: past(6) });
     expect(state.errors).toEqual([]);
     expect(state.currentTime).toBeGreaterThanOrEqual(6);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
@@ -59,12 +53,7 @@ test("the page plays on directly when all proxies are killed", async () => {
   try {
     const defaults = { origoUrl: fleet.origo.url, mode: "coded-mutp", connections: 2 };
     const act = async (): Promise<void> => void (await Promise.all(fleet.proxies.map((proxy) => proxy.kill())));
-    const { state } = await playPage({
-      url: `${fleet.sample.url}/hls.html`,
-      defaults,
-      secondsMax: 60,
-      during: { atSecond: 2, act },
-    });
+    const { state } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, during: { atSecond: 2, act } });
     expect(state.ended).toBe(true);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
   } finally {
@@ -81,12 +70,7 @@ test("playback goes on through the known proxies when Origo dies", async () => {
       await fleet.origo.kill();
       killedMs = Date.now();
     };
-    const { state } = await playPage({
-      url: `${fleet.sample.url}/hls.html`,
-      defaults,
-      secondsMax: 60,
-      during: { atSecond: 2, act },
-    });
+    const { state } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, during: { atSecond: 2, act } });
     expect(state.errors).toEqual([]);
     expect(state.ended).toBe(true);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
@@ -109,12 +93,7 @@ test("playback goes on, and through proxies again, when the browser stops the ex
       await worker?.close();
       stoppedMs = Date.now();
     };
-    const { state } = await playPage({
-      url: `${fleet.sample.url}/hls.html`,
-      defaults,
-      secondsMax: 60,
-      during: { atSecond: 2, act },
-    });
+    const { state } = await playPage({ url: `${fleet.sample.url}/hls.html`, defaults, during: { atSecond: 2, act } });
     expect(state.errors).toEqual([]);
     expect(state.ended).toBe(true);
     expect(faults(state.segments.map((segment) => segmentMismatch(segment)))).toEqual([]);
@@ -137,9 +116,8 @@ test("the second Origo names the proxies when the first one does not answer", as
     const { state, startedMs } = await playPage({
       url: `${fleet.sample.url}/hls.html`,
       defaults,
-      untilSecond: 6,
+      until: past(6),
       playbackRate: 2,
-      secondsMax: 40,
     });
     expect(state.errors).toEqual([]);
     expect(state.currentTime).toBeGreaterThanOrEqual(6);
@@ -160,9 +138,8 @@ test("wrong bytes from the proxies are not played, the site plays directly, and 
     const { state, startedMs } = await playPage({
       url: `${fleet.sample.url}/hls.html`,
       defaults,
-      untilSecond: 12,
+      until: past(12),
       playbackRate: 2,
-      secondsMax: 60,
     });
     expect(state.currentTime).toBeGreaterThanOrEqual(12);
     expect(state.segments.length).toBeGreaterThan(4);

@@ -32,7 +32,6 @@ test("Firefox: the page plays on directly when all proxies are killed", async ()
       browser: "firefox",
       url: `${fleet.sample.url}/hls.html`,
       defaults,
-      secondsMax: 100,
       during: { atSecond: 2, act },
     });
     expect(state.ended).toBe(true);

@@ -5,7 +5,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { carryFaults, isByBrowser, openBrowser, segmentMismatch, startFleet, type Fleet } from "@tributary/lab-stack";
 import { loadNativeTransport } from "@tributary/native-transport";
-import { accessLog, eventually, faults, getJson, playPage } from "./support";
+import { accessLog, eventually, faults, getJson, past, playPage } from "./support";
 
 let fleet: Fleet;
 beforeAll(async () => {
@@ -42,7 +42,7 @@ describe.each(["webtransport", "webrtc"] as const)("transport %s", (transport) =
       url: `${fleet.sample.url}/hls.html`,
       defaults,
       playbackRate: 2,
-      untilSecond: 10,
+      until: past(10),
       recordsAt: fleet,
     });
     expect(state.errors).toEqual([]);
@@ -72,7 +72,7 @@ describe.each(["uncoded-mutp", "parallel-http"])("mode %s", (mode) => {
       url: `${fleet.sample.url}/hls.html`,
       defaults,
       playbackRate: 2,
-      untilSecond: 10,
+      until: past(10),
       recordsAt: fleet,
     });
     expect(state.errors).toEqual([]);
@@ -123,7 +123,7 @@ test("in mode direct the hls page plays without a proxy", async () => {
     url: `${fleet.sample.url}/hls.html`,
     defaults,
     playbackRate: 2,
-    untilSecond: 6,
+    until: past(6),
   });
   expect(state.errors).toEqual([]);
   expect(state.currentTime).toBeGreaterThanOrEqual(6);

@@ -44,6 +44,15 @@ export const accessLog = (fleet: Fleet, sinceMs: number): Promise<AccessLogEntry
 /** The faults among `values`; undefined means no fault. */
 export const faults = (values: (string | undefined)[]): string[] => values.filter((value) => value !== undefined);
 
+/** A slow machine plays 24 s in about a minute. */
+const PLAY_SECONDS_MAX = 120;
+
+/** Whether the playhead has passed `second`; for `PlayOptions.until`. */
+export const past =
+  (second: number) =>
+  ({ currentTime }: SamplePageState): boolean =>
+    currentTime >= second;
+
 export interface Played {
   state: SamplePageState;
   startedMs: number;
@@ -57,16 +66,15 @@ export interface PlayOptions {
   browser?: BrowserName;
   /** 1 is normal speed; more saves time. */
   playbackRate?: number;
-  /** Play to this second instead of the end. */
-  untilSecond?: number;
-  secondsMax?: number;
+  /** Play until this holds instead of to the end. */
+  until?: (state: SamplePageState) => boolean;
   /** Wait, with the browser open, until this fleet's Origo has a record of every carried segment. */
   recordsAt?: Fleet;
   /** Calls `act` once when the playhead passes `atSecond`. */
   during?: { atSecond: number; act: (browser: Browser) => Promise<void> };
 }
 
-/** Plays a sample page in a fresh browser with the extension: to its end, to a given second, or for secondsMax. */
+/** Plays a sample page in a fresh browser with the extension: to its end, or until a condition holds. */
 export async function playPage(options: PlayOptions): Promise<Played> {
   const startedMs = Date.now();
   const open = await openBrowser({ name: options.browser ?? "chromium", headless: true, defaults: options.defaults });
@@ -105,11 +113,7 @@ async function playOn(page: Page, options: PlayOptions): Promise<SamplePageState
     }
     return state;
   };
-  return eventually(
-    readAndAct,
-    (state) => state.ended || state.currentTime >= (options.untilSecond ?? Infinity),
-    options.secondsMax ?? 90,
-  );
+  return eventually(readAndAct, (state) => state.ended || options.until?.(state) === true, PLAY_SECONDS_MAX);
 }
 
 export interface CliRun {
