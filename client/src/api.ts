@@ -44,6 +44,11 @@ export interface GetOptions {
   range?: ByteRange;
   /** Default `default`: the proxies may answer from their caches as RFC 9111 allows. */
   cache?: CacheMode;
+  /**
+   * The origin of the web page for which the caller asks, for example `https://page.example`. Proxies name it to the
+   * origin as a browser does (Fetch standard, `Origin`), and the answer is for pages of that origin only.
+   */
+  pageOrigin?: string;
   signal?: AbortSignal;
   /** The download fails as stalled after this many ms without a byte. It can only shorten the waits of the settings. */
   patienceMs?: number;

@@ -18,6 +18,7 @@ export interface StartOptions {
   token?: string;
   range?: ByteRange;
   cache?: CacheMode;
+  pageOrigin?: string;
   mode: MutpMode;
   symbolBytes?: number;
   generationSize?: number;

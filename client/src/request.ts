@@ -1,5 +1,5 @@
 /** Parses the arguments of `get`. After `parseRequest` nothing checks them again. */
-import { CACHE_MODES, CONNECTIONS_MAX, type ByteRange, type CacheMode } from "@tributary/contract";
+import { CACHE_MODES, CONNECTIONS_MAX, isPageOrigin, type ByteRange, type CacheMode } from "@tributary/contract";
 import { CLIENT_SETTINGS } from "@tributary/contract/settings";
 import { LIMITS } from "@tributary/protocol";
 import { MODES, type GetOptions, type Mode } from "./api";
@@ -12,6 +12,7 @@ export interface Request {
   readonly url: string;
   readonly range: ByteRange | undefined;
   readonly cache: CacheMode;
+  readonly pageOrigin: string | undefined;
   readonly mode: Mode;
   readonly connections: number;
   readonly allowFallback: boolean | "proxies";
@@ -54,6 +55,7 @@ export function parseRequest(url: string, options: GetOptions): Request {
     url: parseUrl(url),
     range: parseRange(options.range),
     cache,
+    pageOrigin: parsePageOrigin(options.pageOrigin),
     mode,
     connections,
     allowFallback: options.allowFallback ?? CLIENT_SETTINGS["client.allowFallback"].default,
@@ -84,6 +86,12 @@ function parseUrl(text: string): string {
   if (byteCount > LIMITS.urlBytesMax)
     throw new RequestError("url length", byteCount, `at most ${LIMITS.urlBytesMax} bytes`);
   return url.href;
+}
+
+function parsePageOrigin(text: string | undefined): string | undefined {
+  const isGood = text === undefined || (isPageOrigin(text) && text.length <= LIMITS.pageOriginBytesMax);
+  if (!isGood) throw new RequestError("pageOrigin", text, "an http or https origin, as in https://page.example");
+  return text;
 }
 
 function parseRange(range: ByteRange | undefined): ByteRange | undefined {

@@ -19,7 +19,10 @@ export function parseOrigins(text: string): string[] | undefined {
     .split(",")
     .map((part) => part.trim())
     .filter((part) => part !== "");
-  const isOrigin = (origin: string): boolean =>
-    /^https?:/.test(origin) && URL.canParse(origin) && new URL(origin).origin === origin;
-  return origins.every(isOrigin) ? origins : undefined;
+  return origins.every(isPageOrigin) ? origins : undefined;
+}
+
+/** Whether the text is the origin of a web page as browsers write it, for example `https://player.example`. */
+export function isPageOrigin(text: string): boolean {
+  return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;
 }

@@ -22,7 +22,7 @@ export type CacheMode = (typeof CACHE_MODES)[number];
 /** The most proxies that one download uses. */
 export const CONNECTIONS_MAX = 32;
 
-export { CLIENT_HEADER, mayRead, parseOrigins } from "./callers";
+export { CLIENT_HEADER, isPageOrigin, mayRead, parseOrigins } from "./callers";
 export {
   formatContentRange,
   formatRange,

@@ -23,7 +23,7 @@ const BOUNDED_FIELDS = [
 export type BoundedField = (typeof BOUNDED_FIELDS)[number];
 
 /** A frame has a text that is too long. */
-const TEXT_FIELDS = ["headerName", "headerValue", "kind", "message", "token", "url"] as const;
+const TEXT_FIELDS = ["headerName", "headerValue", "kind", "message", "pageOrigin", "token", "url"] as const;
 export type TextField = (typeof TEXT_FIELDS)[number];
 
 const NAMED_KINDS = [

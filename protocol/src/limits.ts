@@ -11,6 +11,8 @@ export const LIMITS = {
   urlBytesMax: 8192,
   /** A client shows this token to its proxies. Origo signs it for up to 64 proxies. */
   tokenBytesMax: 4096,
+  /** A scheme, a host name of 253 characters and a port. */
+  pageOriginBytesMax: 300,
   /** The longest control frames are a request with a long URL and token, and a plan with its headers. */
   messageBytesMax: 16384,
   /** QUIC carries datagrams of 1,161 bytes on every path on which it works. A data frame stays below that. */

@@ -41,6 +41,8 @@ export interface RequestFrame {
   /** Proves that the client may use the proxy. */
   token?: string;
   cache?: CacheMode;
+  /** The web page for which the client asks. The proxy names it to origins as a browser does. */
+  pageOrigin?: string;
   /** The proxy is to announce the digests of its generations: protocol.md §9.1. */
   digests?: boolean;
 }

@@ -6,7 +6,7 @@
 import CachePolicy from "http-cache-semantics";
 import type { ResponseHead } from "@tributary/contract";
 
-/** The request that all answers of one key belong to. The proxy sends nothing that differs between its clients. */
+/** The request that all answers of one key belong to. They were asked for with the same headers. */
 const REQUEST = { method: "GET", headers: {} };
 /** Without a freshness that the origin states, each use is confirmed by the origin. A live stream may reuse names. */
 const OPTIONS = { shared: true, cacheHeuristic: 0, immutableMinTimeToLive: 0 };

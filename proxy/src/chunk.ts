@@ -6,6 +6,7 @@ import {
   CONNECTIONS_MAX,
   FIRST_HEADERS,
   formatRange,
+  isPageOrigin,
   type CacheMode,
   type RangeRequest,
   type Rejection,
@@ -40,6 +41,8 @@ export interface ChunkRequest {
   url: string;
   range?: RangeRequest | undefined;
   cache?: CacheMode | undefined;
+  /** The web page for which the client asks. Answers to pages of other origins may differ, so they are other chunks. */
+  pageOrigin?: string | undefined;
   /** Who asks. */
   client?: Client | undefined;
   /** All requests of one client with the same name read the same answer of the origin while one of them is open. */
@@ -125,8 +128,15 @@ export function leaderOf({ readers }: StoredChunk): Reader {
 export const usedBy = ({ takenBytes, wantedBytes }: Reader): number =>
   Math.min(wantedBytes, CONNECTIONS_MAX * takenBytes);
 
-export const keyOf = (href: string, range: RangeRequest | undefined): string =>
-  `${range ? formatRange(range) : ""} ${href}`;
+export const keyOf = (href: string, range: RangeRequest | undefined, pageOrigin: string | undefined): string =>
+  `${range ? formatRange(range) : ""} ${pageOrigin ?? ""} ${href}`;
+
+/** Throws when the client names something else than an origin. */
+export function checkPageOrigin({ pageOrigin }: ChunkRequest): void {
+  if (pageOrigin === undefined || (isPageOrigin(pageOrigin) && pageOrigin.length <= LIMITS.pageOriginBytesMax)) return;
+  const got = JSON.stringify(pageOrigin.slice(0, LIMITS.pageOriginBytesMax));
+  throw egressError("badRequest", `pageOrigin must be an origin as in https://page.example; got ${got}.`);
+}
 
 export function newChunk(key: string, origin: string, request: ChunkRequest): StoredChunk {
   return {

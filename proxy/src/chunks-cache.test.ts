@@ -46,6 +46,37 @@ test.each([
   },
 );
 
+test("chunks: an answer for one page is not used for a page of another origin, nor joined, nor cut", async () => {
+  const at = setup({ cacheKeepMs: 60_000 });
+  const [one, other] = ["https://one.example", "https://other.example"];
+  const first = at.open(URL_A, undefined, undefined, one);
+  at.open(URL_A, undefined, undefined, other);
+  at.open();
+  expect(at.origin.fetches.map(({ pageOrigin }) => pageOrigin)).toEqual([one, other, undefined]);
+  await at.origin.fetches[0]!.head(3, HOUR);
+  await at.origin.fetches[0]!.push("abc");
+  await at.origin.fetches[0]!.push(null);
+  first.lease.close();
+  const again = at.open(URL_A, undefined, undefined, one);
+  await settled();
+  expect(again.reader.text).toBe("abc");
+  at.open(URL_A, { start: 0, end: 1 }, undefined, other);
+  expect(at.origin.fetches).toHaveLength(4);
+});
+
+test.each([
+  "null",
+  "page.example",
+  "https://page.example/",
+  "https://page.example\r\nx: y",
+  "file:///",
+  "h".repeat(9000),
+])("chunks: %j is not the origin of a page", (pageOrigin) => {
+  const at = setup();
+  expect(() => at.open(URL_A, undefined, undefined, pageOrigin)).toThrow(/pageOrigin must be an origin as in/);
+  expect(at.origin.fetches).toHaveLength(0);
+});
+
 test("chunks: 304 gives the kept bytes, with the freshness and head of the 304", async () => {
   const at = setup();
   await fetched(at, URL_A, "abc", ETAG);

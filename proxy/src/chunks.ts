@@ -11,6 +11,7 @@ import type { RangeRequest, Rejection } from "@tributary/contract";
 import type { PlanHead } from "@tributary/protocol";
 import { AnswerPolicy, describing } from "./cache-policy";
 import {
+  checkPageOrigin,
   headOf,
   keyOf,
   leaderOf,
@@ -71,12 +72,10 @@ export class ChunkStore {
   #keptBytes = 0;
   #limits: ChunkLimits;
   readonly #nowMs: () => number;
-
   readonly #options: ChunkStoreOptions;
 
   constructor(options: ChunkStoreOptions) {
     this.#options = options;
-
     this.#limits = options.limits;
     this.#nowMs = options.nowMs ?? (() => performance.timeOrigin + performance.now());
   }
@@ -87,13 +86,15 @@ export class ChunkStore {
 
   /** Finds or fetches the chunk. Throws an `EgressError` when the policy refuses the URL. */
   open(request: ChunkRequest, listener: ChunkListener): Lease {
+    checkPageOrigin(request);
     const { href, origin } = this.#options.egress.vet(request.url);
-    const { range, cache = "default", client, download } = request;
+    const { range, cache = "default", pageOrigin, client, download } = request;
+    const key = keyOf(href, range, pageOrigin);
     const reader: Reader = {
-      chunk: newChunk(keyOf(href, range), origin, request),
+      chunk: newChunk(key, origin, request),
       part: undefined,
       listener,
-      download: download === undefined ? undefined : `${client?.name ?? ""} ${download} ${keyOf(href, range)}`,
+      download: download === undefined ? undefined : `${client?.name ?? ""} ${download} ${key}`,
       client: client?.name ?? "",
       sinceMs: this.#nowMs(),
       takenBytes: 0,
@@ -105,8 +106,8 @@ export class ChunkStore {
       close: () => this.#leave(reader),
     };
     if (this.#joinDownload(reader)) return lease;
-    const answers = cache === "no-store" ? [] : this.#answersTo(href, range);
-    const usable = cache === "default" ? this.#usable(reader.chunk.key, answers) : undefined;
+    const answers = cache === "no-store" ? [] : this.#answersTo(key, keyOf(href, undefined, pageOrigin), range);
+    const usable = cache === "default" ? this.#usable(key, answers) : undefined;
     if (usable) this.#use(reader, usable);
     else {
       reader.chunk.candidate = answers.find(({ chunk }) => chunk.policy?.conditions(range !== undefined));
@@ -140,12 +141,11 @@ export class ChunkStore {
   }
 
   /** The known answers that the origin has given to this request, or to one for the whole. They may be stale. */
-  #answersTo(href: string, range: RangeRequest | undefined): Answer[] {
-    const key = keyOf(href, range);
+  #answersTo(key: string, keyOfWhole: string, range: RangeRequest | undefined): Answer[] {
     const answers = [this.#shared.get(key), this.#keptAt(key)].flatMap((chunk) =>
       chunk?.body ? [{ chunk, part: undefined }] : [],
     );
-    const whole = range && this.#keptAt(keyOf(href, undefined));
+    const whole = range && this.#keptAt(keyOfWhole);
     const part = whole?.head?.status === 200 ? partOf(whole.body!, range!) : undefined;
     return part ? [...answers, { chunk: whole!, part }] : answers;
   }
@@ -229,8 +229,8 @@ export class ChunkStore {
     this.#checkUnread(leaderOf(chunk).client);
     const conditions = candidate?.chunk.policy?.conditions(request.range !== undefined);
     chunk.askedMs = this.#nowMs();
-    const { url, range, client } = request;
-    const response = await this.#options.egress.fetch(url, range, cancel.signal, client, conditions);
+    const { url, range, client, pageOrigin } = request;
+    const response = await this.#options.egress.fetch(url, range, cancel.signal, client, { conditions, pageOrigin });
     if (!candidate || response.status !== 304) return response;
     response.cancel();
     chunk.candidate = undefined;

@@ -146,7 +146,7 @@ function yieldOf({ query: { part } }: Request): Yield | undefined {
 }
 
 function fetchThrough(options: HttpOptions, request: Request, response: Response, gives: Yield | undefined): void {
-  const { url, token, cache = "default", download } = request.query;
+  const { url, token, cache = "default", download, pageOrigin } = request.query;
   const rangeText = request.headers.range;
   if (request.headers[CLIENT_HEADER] === undefined)
     return refuse(response, { kind: "clientRefused", message: `Send the header ${CLIENT_HEADER}, with any value.` });
@@ -166,6 +166,10 @@ function fetchThrough(options: HttpOptions, request: Request, response: Response
   }
   if (download !== undefined && (typeof download !== "string" || !DOWNLOAD_NAME.test(download))) {
     const message = `download must have 1 to 64 letters, digits or hyphens; got ${JSON.stringify(download)}.`;
+    return refuse(response, { kind: "badRequest", message });
+  }
+  if (pageOrigin !== undefined && typeof pageOrigin !== "string") {
+    const message = `pageOrigin must be given once; got ${JSON.stringify(pageOrigin)}.`;
     return refuse(response, { kind: "badRequest", message });
   }
   let range: RangeRequest | undefined;
@@ -192,7 +196,7 @@ function fetchThrough(options: HttpOptions, request: Request, response: Response
   const { chunks, shaper, log } = options;
   new HttpDelivery({
     response,
-    wanted: { url, range, cache: cache as CacheMode, client, download },
+    wanted: { url, range, cache: cache as CacheMode, pageOrigin, client, download },
     gives,
     chunks,
     shaper,

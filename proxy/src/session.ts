@@ -240,8 +240,8 @@ export class Session implements Feeder, ChannelHandlers {
       this.#wake();
     };
     try {
-      const { url, range, cache } = request;
-      const wanted = { url, range, cache, client: this.#options.client };
+      const { url, range, cache, pageOrigin } = request;
+      const wanted = { url, range, cache, pageOrigin, client: this.#options.client };
       delivery.lease = this.#options.chunks.open(wanted, {
         onHead: (head, source) => {
           delivery.sender.handlePlan(head, source);

@@ -4,7 +4,7 @@ import type { ChunkSource, PlanHead } from "@tributary/protocol";
 import { ChunkStore, type ChunkLimits, type ChunkListener } from "../src/chunks";
 import { Clients } from "../src/clients";
 import { egressError } from "../src/egress/error";
-import type { OriginResponse } from "../src/egress/fetch";
+import type { FetchDetails, OriginResponse } from "../src/egress/fetch";
 import type { LogFields } from "../src/log";
 
 /** An origin whose answers the test gives step by step. */
@@ -19,10 +19,10 @@ export class FakeOrigin {
     _range: unknown,
     signal: AbortSignal,
     _client?: unknown,
-    conditions?: Record<string, string>,
+    details?: FetchDetails,
   ): Promise<OriginResponse> =>
     new Promise((resolve, reject) => {
-      const made = new FakeFetch(resolve, reject, conditions);
+      const made = new FakeFetch(resolve, reject, details?.conditions, details?.pageOrigin);
       signal.addEventListener("abort", () => made.stop());
       this.fetches.push(made);
     });
@@ -39,6 +39,7 @@ export class FakeFetch {
     resolve: (response: OriginResponse) => void,
     readonly reject: (error: Error) => void,
     readonly conditions: Record<string, string> | undefined,
+    readonly pageOrigin: string | undefined,
   ) {
     this.#resolve = resolve;
   }
@@ -108,9 +109,9 @@ export function setup(limits: Partial<ChunkLimits> = {}) {
   const log = (event: string, fields?: LogFields) => void logged.push(`${event} ${JSON.stringify(fields)}`);
   const store = new ChunkStore({ egress: origin, log, limits: { ...LIMITS, ...limits }, nowMs: () => clock.ms });
   stores.push(store);
-  const open = (url = URL_A, range?: RangeRequest, cache?: CacheMode) => {
+  const open = (url = URL_A, range?: RangeRequest, cache?: CacheMode, pageOrigin?: string) => {
     const reader = new Reader();
-    return { reader, lease: store.open({ url, range, cache }, reader) };
+    return { reader, lease: store.open({ url, range, cache, pageOrigin }, reader) };
   };
   return { origin, clock, store, open, logged };
 }

@@ -45,12 +45,13 @@
     }
   }
 
-  /** Events come in their order; of repeated `progress` the last one stays. */
+  /** Events come in their order. How often data come in between depends on the network, so that counts once. */
   async function seeXhr(url, options = {}) {
     const { method = "GET", type = "arraybuffer", headers = {}, timeout = 0, mimeType, abortAt, credentials } = options;
     const xhr = new XMLHttpRequest();
     const events = [];
-    const note = (name) => events.at(-1) !== name && events.push(name);
+    const isRepeated = (name) => events.at(-1) === name || (/^(state 3|progress)$/.test(name) && events.includes(name));
+    const note = (name) => isRepeated(name) || events.push(name);
     let progress;
     xhr.addEventListener("readystatechange", () => {
       note(`state ${xhr.readyState}`);

@@ -237,6 +237,7 @@ class MutpDownload {
         mode: request.mode as MutpMode,
         cache: request.cache,
         ...(chunk.range ? { range: chunk.range } : {}),
+        ...(request.pageOrigin === undefined ? {} : { pageOrigin: request.pageOrigin }),
         ...(token === undefined ? {} : { token }),
         ...request.tuning,
       },

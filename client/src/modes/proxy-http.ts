@@ -49,9 +49,10 @@ export async function fetchThrough(
   { gives, range, name }: Wish,
   signal: AbortSignal,
 ): Promise<ProxiedAnswer> {
-  const { url, cache } = download.request;
+  const { url, cache, pageOrigin } = download.request;
   const wanted = new URLSearchParams({ url, download: name, ...(cache === "default" ? {} : { cache }) });
   if (typeof gives === "object") wanted.set("part", `${gives.start}-${gives.end}`);
+  if (pageOrigin !== undefined) wanted.set("pageOrigin", pageOrigin);
   if (download.token !== undefined) wanted.set("token", download.token);
   const response = await download.platform.fetch(
     `${proxy.url}/v1/${gives === "digests" ? "digests" : "fetch"}?${wanted}`,

@@ -107,6 +107,13 @@ describe("page port: a request that may not be carried", () => {
     expect([port.types(), aborted.length]).toEqual([["native"], 1]);
   });
 
+  test("the proxies ask for the page, and an answer for its origin alone is shown", async () => {
+    const { port, asked } = make({ headers: { "access-control-allow-origin": PAGE } });
+    port.send(get());
+    await settle();
+    expect([asked[0]?.options.pageOrigin, port.types()[0]]).toEqual([PAGE, "head"]);
+  });
+
   test("an answer redirected from the page's own origin to one that does not share is not shown", async () => {
     const { port } = make({ headers: { location: "https://other.example/a.mp4" } });
     port.send(get(1, `${PAGE}/a.mp4`));

@@ -208,7 +208,7 @@ export class PagePort {
     const ownRest = new Promise<OwnRest | undefined>((resolve) => (tellRest = resolve));
     try {
       download = this.#host.get(carriedAddress(target), {
-        ...optionsOf(this.#host.settings(), message),
+        ...optionsOf(this.#pageOrigin, this.#host.settings(), message),
         ...(player === undefined ? {} : { player }),
         patienceMs: Math.max(PATIENCE_MS_MIN, patienceMs),
         ownRest,

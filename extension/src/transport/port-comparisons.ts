@@ -92,7 +92,7 @@ export class PortComparisons {
       const settings = this.host.settings();
       // What the proxies get does not depend on the mode, and a mode without proxies would show nothing.
       const { mode } = settings;
-      const options: GetOptions = { ...optionsOf(settings, message), mode, purpose: "comparison" };
+      const options: GetOptions = { ...optionsOf(this.pageOrigin, settings, message), mode, purpose: "comparison" };
       download = this.host.get(carriedAddress(target), options);
       const head = await download.head;
       const status = otherStatus(head);

@@ -42,6 +42,7 @@ export function placeOf(pageOrigin: string, { host }: Pick<URL, "host">): string
 
 /** The options of a download that a page's request causes, carried or compared. */
 export function optionsOf(
+  pageOrigin: string,
   { mode, connections }: Settings,
   { range, cache }: Pick<Extract<ToTransport, { type: "get" }>, "range" | "cache">,
 ): GetOptions {
@@ -51,6 +52,7 @@ export function optionsOf(
     ...(connections === BUILT_IN.connections ? {} : { connections }),
     ...(range === null ? {} : { range }),
     ...(cache === undefined ? {} : { cache }),
+    pageOrigin,
     allowFallback: "proxies",
     verbatim: true,
   };

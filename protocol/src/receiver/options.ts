@@ -21,6 +21,7 @@ export interface ReceiverOptions {
   url: string;
   range?: ByteRange;
   cache?: CacheMode;
+  pageOrigin?: string;
   mode: MutpMode;
   proxyCount: number;
   codec: Codec;
@@ -61,6 +62,7 @@ export function requestOf(options: ReceiverOptions): RequestFrame {
     ...(options.range ? { range: options.range } : {}),
     ...(options.token === undefined ? {} : { token: options.token }),
     ...(options.cache === undefined ? {} : { cache: options.cache }),
+    ...(options.pageOrigin === undefined ? {} : { pageOrigin: options.pageOrigin }),
     ...(wantsDigests(options) ? { digests: true } : {}),
   };
 }

@@ -80,6 +80,7 @@ const frames: [string, Frame][] = [
       received: { kind: "degreesOfFreedom", counts: Uint8Array.of(24, 3) },
     },
   ],
+  ["request for a page", { ...request, token: "t", pageOrigin: "https://page.example" }],
   ["request in mode coded", { ...request, mode: "coded", share: { start: 16383, end: 32767, firstGeneration: 7 } }],
   [
     "grant",
@@ -152,6 +153,8 @@ const edges: [string, Partial<RequestFrame>, boolean][] = [
   ["an inverted range", { range: { start: 5, end: 4 } }, false],
   ["the longest URL", { url: "h".repeat(LIMITS.urlBytesMax) }, true],
   ["a URL one byte longer", { url: "h".repeat(LIMITS.urlBytesMax + 1) }, false],
+  ["the longest page origin", { pageOrigin: "h".repeat(LIMITS.pageOriginBytesMax) }, true],
+  ["a page origin one byte longer", { pageOrigin: "h".repeat(LIMITS.pageOriginBytesMax + 1) }, false],
 ];
 test.each(edges)("frames: a request with %s", (_name, change, allowed) => {
   const parsed = parseFrame(encodeFrame({ ...request, ...change }));

@@ -51,6 +51,7 @@ const FLAG_TOKEN = 4;
 const FLAG_NO_CACHE = 8;
 const FLAG_NO_STORE = 16;
 const FLAG_DIGESTS = 32;
+const FLAG_PAGE_ORIGIN = 64;
 const FLAG_GOT = 1;
 const FLAG_LIMIT = 2;
 const FLAG_FINAL = 1;
@@ -232,12 +233,15 @@ function parseRequest(reader: Reader, requestId: number): RequestFrame {
   if (share === undefined && mode === "coded")
     refuse("shareMissing", "Mode coded needs a share: flags", flags, FLAG_SHARE);
   const token = flags & FLAG_TOKEN ? reader.text(reader.u16(), LIMITS.tokenBytesMax, "token") : undefined;
+  const pageOrigin =
+    flags & FLAG_PAGE_ORIGIN ? reader.text(reader.u16(), LIMITS.pageOriginBytesMax, "pageOrigin") : undefined;
   const url = reader.text(reader.u16(), LIMITS.urlBytesMax, "url");
   reader.end();
   const frame: RequestFrame = { type: "request", requestId, mode, symbolBytes, generationSize, windowPackets, url };
   if (range) frame.range = range;
   if (share) frame.share = share;
   if (token !== undefined) frame.token = token;
+  if (pageOrigin !== undefined) frame.pageOrigin = pageOrigin;
   if (flags & FLAG_NO_STORE) frame.cache = "no-store";
   else if (flags & FLAG_NO_CACHE) frame.cache = "no-cache";
   if (flags & FLAG_DIGESTS) frame.digests = true;
@@ -413,16 +417,18 @@ export function encodeFrame(frame: Frame): Uint8Array {
 function encodeRequest(frame: RequestFrame): Uint8Array {
   const url = utf8.encode(frame.url);
   const token = frame.token === undefined ? undefined : utf8.encode(frame.token);
-  const writer = new Writer(
-    16 + (frame.range ? 12 : 0) + (frame.share ? 6 : 0) + (token ? 2 + token.length : 0) + url.length,
-  );
+  const pageOrigin = frame.pageOrigin === undefined ? undefined : utf8.encode(frame.pageOrigin);
+  const textBytes = [token, pageOrigin].reduce((sum, text) => sum + (text ? 2 + text.length : 0), url.length);
+  const writer = new Writer(16 + (frame.range ? 12 : 0) + (frame.share ? 6 : 0) + textBytes);
   writer.u8(FRAME_TYPE.request).u8(PROTOCOL_VERSION).u32(frame.requestId).u8(MODES.indexOf(frame.mode));
   writer.u16(frame.symbolBytes).u16(frame.generationSize).u16(frame.windowPackets);
   const parts = (frame.range ? FLAG_RANGE : 0) | (frame.share ? FLAG_SHARE : 0) | (token ? FLAG_TOKEN : 0);
-  writer.u8(parts | flagsOf(frame.cache) | (frame.digests ? FLAG_DIGESTS : 0));
+  const more = (frame.digests ? FLAG_DIGESTS : 0) | (pageOrigin ? FLAG_PAGE_ORIGIN : 0);
+  writer.u8(parts | flagsOf(frame.cache) | more);
   if (frame.range) writer.u48(frame.range.start).u48(frame.range.end);
   if (frame.share) writer.u16(frame.share.start).u16(frame.share.end).u16(frame.share.firstGeneration);
   if (token) writer.u16(token.length).put(token);
+  if (pageOrigin) writer.u16(pageOrigin.length).put(pageOrigin);
   return writer.u16(url.length).put(url).bytes;
 }
 

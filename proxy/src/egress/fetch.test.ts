@@ -2,7 +2,7 @@ import { parseHops, type RangeRequest } from "@tributary/contract";
 import http from "node:http";
 import net, { type AddressInfo } from "node:net";
 import { EgressError } from "./error";
-import { Egress, type EgressOptions, type OriginResponse } from "./fetch";
+import { Egress, originHeader, type EgressOptions, type OriginResponse } from "./fetch";
 import { parseHostRule } from "./policy";
 
 const RESOURCE = Buffer.from(Array.from({ length: 5000 }, (_, index) => index % 251));
@@ -129,9 +129,9 @@ test("fetch: asks for a body without coding and under our own name, and gives it
     host: `127.0.0.1:${port}`,
     "user-agent": "tributary-proxy/0.1",
     "accept-encoding": "identity",
-    origin: `http://127.0.0.1:${port}`,
   });
-  expect(hits[0]!.headers.range).toBeUndefined();
+  expect(hits[0]!.headers).not.toHaveProperty("range");
+  expect(hits[0]!.headers).not.toHaveProperty("origin");
 });
 
 test("fetch: a range that ends at the end of the resource has the length in Content-Range", async () => {
@@ -210,6 +210,29 @@ test("fetch: 20 redirects are followed, and the answer has the final address", a
   expect(parseHops(response.headers["hops"])).toEqual([hop, hop, hop]);
   const { location, hops } = (await get("/ok")).headers;
   expect([location, hops]).toEqual([undefined, undefined]);
+});
+
+const [PAGE, AWAY, THIRD] = ["https://page.example", "https://away.example", "https://third.example"] as const;
+test.each([
+  ["no page", undefined, [AWAY], undefined],
+  ["the page's own origin", PAGE, [PAGE], undefined],
+  ["a redirect within the page's own origin", PAGE, [PAGE, PAGE], undefined],
+  ["another origin", PAGE, [AWAY], PAGE],
+  ["a redirect within another origin", PAGE, [AWAY, AWAY], PAGE],
+  ["a redirect away from the page's own origin", PAGE, [PAGE, AWAY], PAGE],
+  ["a redirect from another origin to a third one", PAGE, [AWAY, THIRD], "null"],
+  ["a redirect from another origin to the page's own", PAGE, [AWAY, PAGE], "null"],
+  ["what follows such a redirect", PAGE, [AWAY, THIRD, THIRD], "null"],
+])("fetch: the Origin of a request for a page: %s", (_name, page, way, header) => {
+  const hops = way.map((origin) => ({ origin }));
+  expect(originHeader(page, hops)).toBe(header);
+});
+
+test("fetch: names the page to the origin, also after a redirect", async () => {
+  const details = { pageOrigin: PAGE };
+  const response = await egress().fetch(`${base}/hops/1`, undefined, new AbortController().signal, undefined, details);
+  response.cancel();
+  expect(hits.map(({ headers }) => headers.origin)).toEqual([PAGE, PAGE]);
 });
 
 test.each([

@@ -1,8 +1,8 @@
 /**
  * The only way out of a proxy: one GET of a vetted URL. It follows redirects and vets each of them. It sends no header
- * of the client except a range, and the validators of an answer that the proxy keeps. It limits sizes and times. A body
- * of another length than announced is an error. Not here: what may be fetched (policy.ts), and sharing and keeping
- * (../chunks.ts).
+ * of the client except a range and the origin of a page, and the validators of an answer that the proxy keeps. It
+ * limits sizes and times. A body of another length than announced is an error. Not here: what may be fetched
+ * (policy.ts), and sharing and keeping (../chunks.ts).
  */
 import http from "node:http";
 import https from "node:https";
@@ -64,13 +64,18 @@ export interface OriginResponse extends ResponseHead {
   cancel(): void;
 }
 
-/** Headers by which the origin tells whether a stored answer is still right (RFC 9110 §13.1). */
-export type Conditions = Record<string, string>;
-
-interface Wanted {
-  range: RangeRequest | undefined;
-  conditions: Conditions;
+export interface FetchDetails {
+  /** Headers by which the origin tells whether a stored answer is still right (RFC 9110 §13.1). */
+  conditions?: Record<string, string> | undefined;
+  /** The web page for which the client asks. */
+  pageOrigin?: string | undefined;
 }
+
+interface Wanted extends FetchDetails {
+  range: RangeRequest | undefined;
+}
+
+type Headers = Record<string, string>;
 
 interface Followed {
   message: http.IncomingMessage;
@@ -122,7 +127,7 @@ export class Egress {
     range: RangeRequest | undefined,
     signal: AbortSignal,
     client?: Client,
-    conditions: Conditions = {},
+    details: FetchDetails = {},
   ): Promise<OriginResponse> {
     const refused = client?.bytesRefusal();
     if (refused) throw new EgressError(refused);
@@ -137,7 +142,7 @@ export class Egress {
     const timer = setTimeout(() => cancel.abort(tooLate), this.#times.headMs);
     const done = (): void => signal.removeEventListener("abort", stop);
     try {
-      const followed = await this.#follow(text, { range, conditions }, cancel.signal, client?.name ?? "");
+      const followed = await this.#follow(text, { range, ...details }, cancel.signal, client?.name ?? "");
       followed.message.once("close", done);
       const noteBytes = (bytes: number): void => client?.noteOrigin(bytes);
       return this.#describe(followed, range, performance.now() - startMs, cancel, noteBytes);
@@ -167,7 +172,9 @@ export class Egress {
         throw egressError("tooManyRedirects", `The origin redirects too often: limit ${REDIRECTS_MAX}.`, numbers);
       }
       seen.add(url.href);
-      const message = await this.#get(url, await this.#addressesOf(url, signal, client), wanted, signal);
+      const origin = originHeader(wanted.pageOrigin, [...hops, url]);
+      const addresses = await this.#addressesOf(url, signal, client);
+      const message = await this.#get(url, addresses, headersOf(wanted, origin), signal);
       const location = message.headers.location;
       if (!REDIRECT_STATUSES.includes(message.statusCode!) || location === undefined) return { message, url, hops };
       message.destroy();
@@ -202,33 +209,23 @@ export class Egress {
   }
 
   /** The origin may close a kept-alive connection just when it is used again. The request then repeats on a new one. */
-  async #get(url: URL, addresses: string[], wanted: Wanted, signal: AbortSignal): Promise<http.IncomingMessage> {
-    const first = this.#send(url, addresses, wanted, signal);
+  async #get(url: URL, addresses: string[], headers: Headers, signal: AbortSignal): Promise<http.IncomingMessage> {
+    const first = this.#send(url, addresses, headers, signal);
     try {
       return await first.response;
     } catch (error) {
       if (!first.request.reusedSocket || signal.aborted) throw error;
-      return await this.#send(url, addresses, wanted, signal).response;
+      return await this.#send(url, addresses, headers, signal).response;
     }
   }
 
-  #send(url: URL, vettedAddresses: string[], { range, conditions }: Wanted, signal: AbortSignal) {
+  #send(url: URL, vettedAddresses: string[], headers: Headers, signal: AbortSignal) {
     const options: VettedRequestOptions = {
       method: "GET",
       hostname: hostOf(url),
       port: portOf(url),
       path: pathOf(url),
-      headers: {
-        host: url.host,
-        "user-agent": USER_AGENT,
-        accept: "*/*",
-        "accept-encoding": "identity",
-        // Some hosts send their CORS headers only when a request has an Origin. They do not learn the page's own
-        // origin.
-        origin: url.origin,
-        ...(range ? { range: formatRange(range) } : {}),
-        ...conditions,
-      },
+      headers: { host: url.host, ...headers },
       agent: this.#agents.of(url.protocol),
       maxHeaderSize: HEADER_BYTES_MAX,
       signal,
@@ -288,6 +285,31 @@ export class Egress {
       throw error;
     }
   }
+}
+
+function headersOf({ range, conditions }: Wanted, origin: string | undefined): Headers {
+  return {
+    "user-agent": USER_AGENT,
+    accept: "*/*",
+    "accept-encoding": "identity",
+    ...(origin === undefined ? {} : { origin }),
+    ...(range ? { range: formatRange(range) } : {}),
+    ...conditions,
+  };
+}
+
+/**
+ * The Origin header of a browser's request for a page (Fetch standard, HTTP-redirect fetch and "append a request Origin
+ * header"). `way` holds the redirects so far and the address to ask. A page's own origin gets no header. Once the way
+ * has left the page's origin, each request has one. It is `null` after a hop from another origin to a third one.
+ */
+export function originHeader(pageOrigin: string | undefined, way: readonly Pick<Hop, "origin">[]): string | undefined {
+  if (pageOrigin === undefined || way.every(({ origin }) => origin === pageOrigin)) return undefined;
+  const isTainted = way.some(({ origin }, at) => {
+    const before = way[at - 1]?.origin ?? origin;
+    return before !== origin && before !== pageOrigin;
+  });
+  return isTainted ? "null" : pageOrigin;
 }
 
 /** Without the hops nobody could judge the answer as the Fetch standard does, so a client must get all of them. */

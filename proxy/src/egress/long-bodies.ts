@@ -8,7 +8,7 @@ import { LIMITS } from "@tributary/protocol";
 import type { Client } from "../clients";
 import { abortable } from "./abortable";
 import { egressError } from "./error";
-import type { Conditions, Egress, OriginResponse } from "./fetch";
+import type { Egress, FetchDetails, OriginResponse } from "./fetch";
 
 /** A body that nobody reads is closed after this long. */
 const IDLE_MS = 20_000;
@@ -24,7 +24,7 @@ const SKIP_BYTES_MAX = 8 * 1024 * 1024;
 const LINGER_MS = 2000;
 
 export class LongBodies implements Pick<Egress, "fetch" | "vet"> {
-  /** By client and address, the first opened first. */
+  /** By client, page origin and address, the first opened first. */
   readonly #open = new Map<string, LongBody>();
   /** Requests that were left before their head came. Each resolves when it has ended or its body is open. */
   readonly #lingering = new Map<string, Promise<void>>();
@@ -44,16 +44,16 @@ export class LongBodies implements Pick<Egress, "fetch" | "vet"> {
     range: RangeRequest | undefined,
     signal: AbortSignal,
     client?: Client,
-    conditions?: Conditions,
+    details?: FetchDetails,
   ): Promise<OriginResponse> {
-    const key = `${client?.name ?? ""} ${text}`;
+    const key = `${client?.name ?? ""} ${details?.pageOrigin ?? ""} ${text}`;
     const lingering = range && this.#lingering.get(key);
     if (lingering) await abortable(lingering, signal).catch(() => undefined);
     const mayRead = client?.bytesRefusal() === undefined;
     const part = range && mayRead ? this.#open.get(key)?.part(range, signal) : undefined;
     if (part) return part;
-    if (range) return this.#egress.fetch(text, range, signal, client, conditions);
-    return this.#fetchWhole(key, text, signal, client, conditions);
+    if (range) return this.#egress.fetch(text, range, signal, client, details);
+    return this.#fetchWhole(key, text, signal, client, details);
   }
 
   async #fetchWhole(
@@ -61,11 +61,11 @@ export class LongBodies implements Pick<Egress, "fetch" | "vet"> {
     text: string,
     signal: AbortSignal,
     client?: Client,
-    conditions?: Conditions,
+    details?: FetchDetails,
   ): Promise<OriginResponse> {
     const own = new AbortController();
     let leave = (): void => this.#linger(key, own, fetched);
-    const fetched = this.#egress.fetch(text, undefined, own.signal, client, conditions);
+    const fetched = this.#egress.fetch(text, undefined, own.signal, client, details);
     signal.addEventListener("abort", () => leave(), { once: true });
     if (signal.aborted) own.abort();
     const response = await fetched;
