@@ -19,6 +19,7 @@ const BENCHES = {
   transport: { needs: { compiler: true }, uses: [{ browser: true }] },
   video: { needs: { compiler: true, browser: true } },
   film: { needs: { compiler: true, tools: ["yt-dlp", "ffmpeg"].map((name) => ({ name, command: name })) } },
+  gateway: { needs: { compiler: true, tools: [{ name: "ffmpeg", command: "ffmpeg" }] } },
   profile: {},
   extension: { needs: { browser: true }, prepare: buildStandIn },
   codec: { needs: { compiler: true }, uses: [{ browser: true }], prepare: prepareCodec },

@@ -1,6 +1,13 @@
 /** Decides whether proxies may bring the answer to a player's request, and with which range. Pure. */
 import type { IncomingHttpHeaders } from "node:http";
-import { parseContentRange, parseRange, resolveRange, type ByteRange, type CacheMode } from "@tributary/contract";
+import {
+  parseContentRange,
+  parseRange,
+  resolveRange,
+  strongValidator,
+  type ByteRange,
+  type CacheMode,
+} from "@tributary/contract";
 import type { Catalogue, MediaFile } from "./catalogue";
 import { identifyingHeader, isMedia } from "./headers";
 
@@ -11,7 +18,9 @@ export type Route =
   | { way: "direct"; reason: string; mayChange: boolean };
 
 /** Smaller answers come as fast from the origin, and keys and texts are small. */
-export const FILE_BYTES_MIN = 256 << 10;
+export const FILE_BYTES_MIN = 512 << 10;
+/** Proxies answer within the time that a slow line needs for this. */
+const LEAD_BYTES = 256 << 10;
 const FILE_TYPE = /^(?:application|binary)\/(?:octet-stream|mp4|ogg|x-matroska)/i;
 
 export function routeOf(method: string, url: URL, headers: IncomingHttpHeaders, catalogue: Catalogue): Route {
@@ -53,9 +62,12 @@ function cacheModeOf(headers: IncomingHttpHeaders): CacheMode {
   return /\bno-cache\b|\bmax-age=0\b/.test(told) ? "no-cache" : "default";
 }
 
-/** What proxies would have to bring of an answer of the origin: a range, or the whole if it is undefined. */
+/** What proxies can bring of an answer of the origin. */
 export interface Carriable {
-  range: ByteRange | undefined;
+  /** What to ask the proxies for. Undefined: the whole. */
+  asked: ByteRange | undefined;
+  /** The origin's own bytes before that, so that the player need not wait for the proxies. */
+  leadBytes: number;
   file: MediaFile;
 }
 
@@ -67,9 +79,14 @@ export function carriableOf(status: number, headers: Headers): Carriable | undef
   const length = headers.get("content-length");
   const bytes = length !== null && /^\d{1,15}$/.test(length) ? Number(length) : 0;
   if (bytes < FILE_BYTES_MIN) return undefined;
+  const part = status === 206 ? parseContentRange(headers.get("content-range")) : { start: 0, resourceBytes: bytes };
+  if (!part || part.resourceBytes === null || (status !== 200 && status !== 206)) return undefined;
   const etag = headers.get("etag") ?? undefined;
-  if (status === 200) return { range: undefined, file: { resourceBytes: bytes, etag } };
-  const part = status === 206 ? parseContentRange(headers.get("content-range")) : undefined;
-  if (!part || part.resourceBytes === null) return undefined;
-  return { range: { start: part.start, end: part.end }, file: { resourceBytes: part.resourceBytes, etag } };
+  const file = { resourceBytes: part.resourceBytes, etag };
+  // Two answers may be joined only if something tells versions apart (RFC 9110 §8.8).
+  const mayJoin = strongValidator({ headers: Object.fromEntries(headers) }) !== undefined;
+  const hasRanges = status === 206 || /\bbytes\b/i.test(headers.get("accept-ranges") ?? "");
+  const leadBytes = mayJoin && hasRanges ? LEAD_BYTES : 0;
+  const range = { start: part.start + leadBytes, end: part.start + bytes - 1 };
+  return { asked: status === 200 && leadBytes === 0 ? undefined : range, leadBytes, file };
 }

@@ -114,7 +114,8 @@ class Exchange {
       headers["content-range"] = formatContentRange({ start: 0, end: totalBytes - 1 }, totalBytes);
     }
     if (totalBytes !== null) headers["content-length"] = String(totalBytes);
-    await this.#sendDownload(download, status, headers);
+    this.#note(download);
+    await this.#send(status, headers, download.body);
     return undefined;
   }
 
@@ -127,13 +128,13 @@ class Exchange {
     }
   }
 
-  async #sendDownload(download: Download, status: number, headers: OriginAnswer["headers"]): Promise<void> {
+  /** From now on the bytes are the download's. */
+  #note(download: Download): void {
     this.#log.by("proxies");
     void download.record.then(({ directBytes = 0, proxies, fallback }) => {
       const used = proxies.filter(({ bytes }) => bytes > 0).map(({ name = "unnamed" }) => name);
       this.#log.settle(directBytes, used, fallback?.message);
     });
-    await this.#send(status, headers, download.body);
   }
 
   async #direct(reason: string, mayChange: boolean): Promise<void> {
@@ -150,31 +151,32 @@ class Exchange {
       });
       if (answer.playlist !== undefined) return await this.#sendPlaylist(answer, answer.playlist);
       const carriable = mayChange ? carriableOf(answer.status, answer.origin) : undefined;
-      if (carriable && (await this.#change(answer, carriable, () => controller.abort()))) return;
-      await this.#send(answer.status, answer.headers, method === "HEAD" ? [] : answer.body);
+      const body = carriable ? this.#handedOver(answer, carriable) : answer.body;
+      await this.#send(answer.status, answer.headers, method === "HEAD" ? [] : body);
     } finally {
       unlink();
       controller.abort();
     }
   }
 
-  /**
-   * Lets proxies bring the body of an answer of the origin. The origin's own body waits until their answer is known to
-   * be the same, so nothing is lost if it is not: then the result is false.
-   */
-  async #change(answer: OriginAnswer, { range, file }: Carriable, stopOrigin: () => void): Promise<boolean> {
-    this.#services.catalogue.noteFile(this.#url, file);
-    const download = this.#get(range ? { range } : {});
-    if (typeof download === "string") return false;
-    const head = await download.head.catch(() => undefined);
-    if (!head || !isSame(head, answer)) {
+  /** The origin's own bytes until the proxies' take over. They do only if their answer is of the same version. */
+  #handedOver(answer: OriginAnswer, carriable: Carriable): AsyncIterable<Uint8Array> {
+    const { catalogue } = this.#services;
+    const { asked, leadBytes, file } = carriable;
+    catalogue.noteFile(this.#url, file);
+    const download = this.#get(asked ? { range: asked } : {});
+    if (typeof download === "string") return answer.body;
+    const head = download.head.catch(() => undefined);
+    return handOver(answer.body, leadBytes, async () => {
+      const known = await head;
+      if (known && isSame(known, carriable, answer.origin)) {
+        this.#note(download);
+        return download.body;
+      }
       download.abort("The origin's own answer is used.");
-      this.#services.catalogue.forgetFile(this.#url);
-      return false;
-    }
-    stopOrigin();
-    await this.#sendDownload(download, answer.status, answer.headers);
-    return true;
+      catalogue.forgetFile(this.#url);
+      return undefined;
+    });
   }
 
   async #sendPlaylist({ status, headers }: OriginAnswer, text: string): Promise<void> {
@@ -214,12 +216,38 @@ function refusalOf({ status, headers }: ResponseHead, etag: string | undefined):
   return isPlaylistType(type) || /^text\/html/i.test(type ?? "") ? `the proxies got ${type}` : undefined;
 }
 
-function isSame(head: ResponseHead, { status, origin }: OriginAnswer): boolean {
+/**
+ * Whether the proxies' answer is what they were asked for, of the version that the origin sends. Bytes of both are
+ * joined only if something tells versions apart.
+ */
+function isSame(head: ResponseHead, { asked, leadBytes, file }: Carriable, origin: Headers): boolean {
   const [ours, theirs] = [strongValidator(head), strongValidator({ headers: Object.fromEntries(origin) })];
-  return (
-    head.status === status &&
-    String(head.totalBytes) === origin.get("content-length") &&
-    (head.headers["content-range"] ?? null) === origin.get("content-range") &&
-    (ours === undefined || theirs === undefined || ours === theirs)
-  );
+  const isEither = leadBytes === 0 && (ours === undefined || theirs === undefined);
+  if (!isEither && (ours === undefined || ours !== theirs)) return false;
+  if (!asked) return head.status === 200 && head.totalBytes === file.resourceBytes;
+  return head.status === 206 && head.headers["content-range"] === formatContentRange(asked, file.resourceBytes);
+}
+
+/**
+ * The first `leadBytes` of `own`, and then what `takeOver` gives. If it gives nothing, `own` goes on. `own` is closed
+ * before the other begins.
+ */
+export async function* handOver(
+  own: AsyncIterable<Uint8Array>,
+  leadBytes: number,
+  takeOver: () => Promise<AsyncIterable<Uint8Array> | undefined>,
+): AsyncGenerator<Uint8Array> {
+  let leftBytes = leadBytes;
+  let rest: AsyncIterable<Uint8Array> | undefined;
+  for await (const piece of own) {
+    if (leftBytes > 0) yield piece.subarray(0, leftBytes);
+    if (leftBytes > piece.length) leftBytes -= piece.length;
+    else {
+      rest = await takeOver();
+      if (rest) break;
+      yield piece.subarray(leftBytes);
+      leftBytes = Infinity;
+    }
+  }
+  if (rest) yield* rest;
 }

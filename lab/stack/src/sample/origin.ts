@@ -68,6 +68,8 @@ export function createSampleOrigin(): { app: Express; log: AccessLog } {
   addLong(app);
   addRangedDash(app);
   app.use("/media", serveFiles(mediaDir, "public, max-age=3600"));
+  // The same under addresses that no cache has from an earlier play.
+  app.use(/^\/copy\/[\w-]{1,64}/, serveFiles(mediaDir, "public, max-age=3600"));
   app.use(serveFiles(path.join(sampleDir, "pages"), "no-cache"));
   app.use((request, response) => void response.status(404).type("text").send(`no such path: ${request.path}\n`));
   return { app, log };
