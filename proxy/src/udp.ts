@@ -29,7 +29,9 @@ export interface UdpEdgeOptions {
 
 /** A cookie is valid for one to two of these periods. */
 const COOKIE_MS = 10_000;
-const SOCKET_BUFFER_BYTES = 4 * 1024 * 1024;
+const SEND_BUFFER_BYTES = 4 * 1024 * 1024;
+/** In a flood, everybody's packets wait behind this much. The kernel's own memory for a small packet counts, too. */
+const RECEIVE_BUFFER_BYTES = 1024 * 1024;
 /** The limit of Node's own queue. It is almost always empty, since the kernel takes packets at once. */
 const QUEUE_BYTES_MAX = 64 * 1024;
 /** A close packet is sent this often, because packets may be lost. */
@@ -69,8 +71,8 @@ export class UdpEdge {
       const type = isIP(options.host) === 6 ? "udp6" : "udp4";
       const socket = dgram.createSocket({
         type,
-        recvBufferSize: SOCKET_BUFFER_BYTES,
-        sendBufferSize: SOCKET_BUFFER_BYTES,
+        recvBufferSize: RECEIVE_BUFFER_BYTES,
+        sendBufferSize: SEND_BUFFER_BYTES,
       });
       socket.once("error", reject);
       socket.bind(options.port, options.host, () => {

@@ -23,7 +23,8 @@ import {
   type Stage,
 } from "./support";
 
-const SERVED_MS_MAX = 4000;
+/** Seconds, so that it holds while other programs use the machine. */
+const SERVED_MS_MAX = 8000;
 const ATTACK_MS = 3000;
 const TOKEN_BYTES = 1 << 20;
 
@@ -42,8 +43,12 @@ function requestOf(requestId: number, url: string, more: Partial<RequestFrame> =
 async function sessionMs(): Promise<number> {
   const startMs = performance.now();
   const viewer = await UdpClient.open(stage.udpPort, VIEWER, SERVED_MS_MAX);
-  viewer?.send(requestOf(1, `${stage.originUrl}/1000?viewer`));
-  const isServed = await viewer?.heard("plan", SERVED_MS_MAX);
+  let isServed = false;
+  // A packet may be lost, so a client repeats its request.
+  while (viewer && !isServed && performance.now() - startMs < SERVED_MS_MAX) {
+    viewer.send(requestOf(1, `${stage.originUrl}/1000?viewer`));
+    isServed = await viewer.heard("plan", 250);
+  }
   viewer?.end();
   return isServed ? performance.now() - startMs : Infinity;
 }
@@ -178,7 +183,7 @@ test("a flood of small grants costs little, however much was sent before", async
 
 test("a flood of every other frame costs a bounded share of the time", async () => {
   // Without a rate, this process would be busy reading the answers.
-  stage = await startStage({ RATE_BYTES_PER_SEC: "4000000" });
+  stage = await startStage({ RATE_BYTES_PER_SEC: "1000000" });
   const client = (await UdpClient.open(stage.udpPort, ATTACKER))!;
   client.send(
     requestOf(1, `${stage.originUrl}/32000000`, { mode: "uncoded-mutp", symbolBytes: 64, windowPackets: 4096 }),
