@@ -1,5 +1,5 @@
 /** Makes processes end with whoever started them: a starter with npm, and what it starts with the starter. */
-import { spawnSync } from "node:child_process";
+import fs from "node:fs";
 import { clearInterval, setInterval } from "node:timers";
 import { fileURLToPath } from "node:url";
 
@@ -9,32 +9,57 @@ const LOOK_MS = 500;
 export const boundWords = ["--import", fileURLToPath(new URL("end-with-starter.mjs", import.meta.url))];
 
 /**
- * Sends SIGHUP to this process when the npm that runs it has ended. npm passes on only SIGINT and SIGTERM, and where a
- * shell stands between npm and this process, that shell does not pass them on. Without npm nothing is watched, so that
- * a shell which starts `node FILE &` may end.
+ * Sends SIGHUP to this process when a process that waits for it has ended: the npm that runs it, the script or program
+ * that runs npm, and so on. npm passes on only SIGINT and SIGTERM, and a script passes on nothing. Without npm nothing
+ * is watched, so that a shell which starts `node FILE &` may end.
  */
 export function endWithNpm() {
   if (process.env.npm_lifecycle_event === undefined) return;
-  const parent = process.ppid;
-  const shell = /(^|\/)\w*sh$/.test(ps("comm=", parent));
-  const npm = shell ? Number(ps("ppid=", parent)) : undefined;
+  const waiting = waitingProcesses();
   const timer = setInterval(() => {
-    if (process.ppid === parent && (npm === undefined || exists(npm))) return;
+    if (waiting.every((pid, index) => pid === parentOf(waiting[index - 1] ?? process.pid))) return;
     clearInterval(timer);
     process.kill(process.pid, "SIGHUP");
   }, LOOK_MS);
   timer.unref();
 }
 
-function ps(field, pid) {
-  return spawnSync("ps", ["-o", field, "-p", String(pid)], { encoding: "utf8" }).stdout?.trim() ?? "";
+/**
+ * The parent of this process, its parent and so on, within their process group. A terminal or a service manager starts
+ * npm in a group of its own. A script that starts npm in the background does not wait for it, so only npm counts
+ * there. Without /proc only the parent counts.
+ */
+function waitingProcesses() {
+  const waiting = [process.ppid];
+  const group = groupOf(process.pid);
+  if (group === undefined) return waiting;
+  // An orphan's npm ended before this process could look.
+  if (process.ppid === 1 && groupOf(1) !== group) return [undefined];
+  if (inBackground()) return waiting;
+  for (;;) {
+    const next = parentOf(waiting.at(-1));
+    if (!next || groupOf(next) !== group) return waiting;
+    waiting.push(next);
+  }
 }
 
-function exists(pid) {
+/** A shell gives /dev/null to what a script starts in the background. */
+function inBackground() {
+  return fs.fstatSync(0).rdev === fs.statSync("/dev/null").rdev;
+}
+
+const parentOf = (pid) => (pid === process.pid ? process.ppid : fieldsOf(pid)[1]);
+const groupOf = (pid) => fieldsOf(pid)[2];
+
+/** State, parent and process group of a process, after its name in parentheses. Empty if nobody knows it. */
+function fieldsOf(pid) {
   try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error.code === "EPERM";
+    return fs
+      .readFileSync(`/proc/${pid}/stat`, "utf8")
+      .replace(/^.*\) /s, "")
+      .split(" ")
+      .map(Number);
+  } catch {
+    return [];
   }
 }

@@ -11,6 +11,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { constants } from "node:os";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { postgresFolder } from "./postgres.mjs";
@@ -187,19 +188,32 @@ function onPath(name) {
   return found.status === 0 ? found.stdout.trim() : undefined;
 }
 
-/** Runs a command at the repository's root. It prints nothing; the error of a failed command has the output. */
+/**
+ * Runs a command at the repository's root. It prints nothing; the error of a failed command has the output. A signal
+ * that ends this process ends the command first, with everything that it started.
+ */
 function run(command, env = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command[0], command.slice(1), {
       cwd: root,
       env: { ...process.env, ...env },
       stdio: ["ignore", "pipe", "pipe"],
+      // A group of its own, which a signal can end as a whole.
+      detached: true,
+    });
+    const forget = onSignal((signal) => {
+      if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, "SIGTERM");
+      process.exit(128 + constants.signals[signal]);
     });
     const output = [];
     child.stdout.on("data", (chunk) => output.push(chunk));
     child.stderr.on("data", (chunk) => output.push(chunk));
-    child.once("error", (error) => reject(new SetupError(`cannot run ${command[0]}: ${error.message}`)));
+    child.once("error", (error) => {
+      forget();
+      reject(new SetupError(`cannot run ${command[0]}: ${error.message}`));
+    });
     child.once("close", (code, signal) => {
+      forget();
       if (code === 0) return resolve();
       const shown = command.map((word) => (word === process.execPath ? "node" : word)).join(" ");
       reject(
@@ -210,6 +224,13 @@ function run(command, env = {}) {
       );
     });
   });
+}
+
+/** Calls `handle` at a signal that would end this process. Returns a function that takes the handler off. */
+function onSignal(handle) {
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
+  for (const signal of signals) process.on(signal, handle);
+  return () => signals.forEach((signal) => process.off(signal, handle));
 }
 
 /** A stamp is a digest of a step's inputs: file names and contents, without build results. */

@@ -21,6 +21,8 @@ export interface StartOptions {
 const PLAYERS = { "hls.js": "/hls.html", "dash.js": "/dash.html", shaka: "/shaka.html", plain: "/plain.html" };
 /** Exit status of a run that a signal cut short (128 + SIGINT). */
 const INTERRUPTED = 130;
+/** A second signal within this time is the first one again. */
+const SAME_SIGNAL_MS = 1_000;
 const print = (line: string): void => console.log(line);
 
 /** Resolves to the exit status. */
@@ -96,15 +98,16 @@ interface Interrupt {
 
 /**
  * Resolves at the first Ctrl-C, SIGTERM or SIGHUP. A second Ctrl-C or SIGTERM ends the process and its children at
- * once. A second SIGHUP does not: one comes from the terminal and another from the npm that ended with it.
+ * once. Signals shortly after the first one belong to it: the terminal sends one, and npm sends another.
  */
 function untilSignal(): Interrupt {
-  let seen = false;
+  let firstMs: number | undefined;
   const first = new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
       process.on(signal, () => {
-        if (seen && signal !== "SIGHUP") process.exit(INTERRUPTED);
-        seen = true;
+        const nowMs = performance.now();
+        firstMs ??= nowMs;
+        if (nowMs - firstMs > SAME_SIGNAL_MS && signal !== "SIGHUP") process.exit(INTERRUPTED);
         resolve();
       });
     }
@@ -112,7 +115,7 @@ function untilSignal(): Interrupt {
   return {
     first,
     get seen() {
-      return seen;
+      return firstMs !== undefined;
     },
   };
 }
