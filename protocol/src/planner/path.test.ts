@@ -57,6 +57,20 @@ test("path: a silence behind a queue that all proxies share is not a fall", () =
   expect(path.perMs(40, 51.25 + 99 * 1.25 + 12)).toBeGreaterThan(0.5);
 });
 
+test("path: a grant from before the first data leaves no times behind when a longer begin turns out to be the order", () => {
+  const begin = Array.from({ length: 50 }, (_, sequence) => Math.floor(sequence / 10));
+  const path = new Path(begin, 0);
+  path.handleHeard(50);
+  path.order.length = 20;
+  for (let count = 0; count < 5; count++) path.orderMore(9, 200);
+  path.nextGrant(true, 65);
+  for (let sequence = 0; sequence < 24; sequence++)
+    path.handleData({ ...frame(sequence), generationIndex: begin[sequence]! }, true, 70 + sequence);
+  path.handleData({ ...frame(24), generationIndex: 3 }, true, 95);
+  expect(path.soonestMs).not.toContain(NaN);
+  expect(path.sentBy(path.perMs(0, 100), 103)).toBeGreaterThan(25);
+});
+
 test("path: packets that were never ordered are beyond its quota", () => {
   const path = new Path([0, 0, 1], 0);
   expect(path.quota).toBe(3);

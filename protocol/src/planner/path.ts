@@ -231,8 +231,7 @@ export class Path {
   /** The first data shows which of its requests reached the proxy: the last one that agrees with the packet. */
   #settleBegin(sequence: number, generationIndex: number): void {
     const begin = this.#begins.findLast((order) => order[sequence] === generationIndex) ?? [];
-    this.#begins.length = 0;
-    this.order.length = 0;
+    for (const list of [this.#begins, this.order, this.soonestMs, this.#grantedBy]) list.length = 0;
     for (const index of begin) this.order.push(index);
     this.#grants.idleFrom = begin.length;
   }
