@@ -42,7 +42,10 @@ export type Reporting = Pick<DownloadRecord, "source" | "clientId" | "clientVers
 const UNCODED_MODES = new Set<Mode>(["direct", "parallel-http", "split-http"]);
 const MESSAGE_CHARS_MAX = 2000;
 const TYPE_CHARS_MAX = 128;
-/** A trace keeps this many packets and this many feedback frames. It omits the later ones. */
+/**
+ * A trace keeps this many packets and this many feedback frames. It omits the later ones, and no chunk is traced once
+ * there are enough packets: a long download would otherwise fill the memory.
+ */
 const TRACE_ITEMS_MAX = 65_536;
 
 export class ActiveDownload {
@@ -64,6 +67,7 @@ export class ActiveDownload {
   fallback: Rejection | undefined;
   /** The counts are final when all of these have ended. */
   readonly closing: Promise<void>[] = [];
+  #tracedPackets = 0;
   readonly #traces: { fromByte: number; fromMs: number; trace: RequestTrace; generationCount: number }[] = [];
   #basis: DownloadBasis;
   readonly #startMs: number;
@@ -124,12 +128,14 @@ export class ActiveDownload {
     this.#basis = basis;
   }
 
+  /** Whether to trace the next chunk. */
   get traced(): boolean {
-    return this.#basis.traced;
+    return this.#basis.traced && this.#tracedPackets < TRACE_ITEMS_MAX;
   }
 
   /** Adds the packets of one chunk. The chunk begins at `fromByte`, and the client asked for it at `fromMs`. */
   addTrace(fromByte: number, fromMs: number, trace: RequestTrace, generationCount: number): void {
+    this.#tracedPackets += trace.packets.length;
     this.#traces.push({ fromByte, fromMs, trace, generationCount });
   }
 
