@@ -165,7 +165,10 @@ async function main() {
   const steps = STEPS.filter((step) => only === undefined || step.name === only);
   const has = (name) => steps.some((step) => step.name === name);
   const seen = ["e2e", "web", "origo", "matrix"].some(has);
-  const tools = has("e2e") ? [{ name: "ffmpeg", command: "ffprobe" }] : [];
+  const tools = [
+    ...(has("unit") ? ["zsh", "fish"].map((name) => ({ name, command: name })) : []),
+    ...(has("e2e") ? [{ name: "ffmpeg", command: "ffprobe" }] : []),
+  ];
   const firefox = has("e2e") || has("matrix");
   await setUp({ browser: seen, firefox, compiler: has("cpp"), database: has("unit"), players: has("e2e"), tools });
   const sum = { passed: 0, failed: 0 };

@@ -9,6 +9,25 @@ import { print } from "./terminal";
 const SHELLS = ["bash", "zsh", "fish"] as const;
 type Shell = (typeof SHELLS)[number];
 
+/**
+ * The library's script for fish evaluates the words of the command line once more, and so it would run what follows a
+ * semicolon in a quoted address.
+ */
+const FISH_SCRIPT = `function __tributary_complete
+  set -l words (commandline -opc)
+  set -l current (commandline -ct)
+  set -l count (count $words)
+  set -l answer (env COMP_CWORD=$count COMP_LINE= COMP_POINT=0 SHELL=fish \\
+    tributary completion-server -- $words "$current")
+  if test "$answer" = __tabtab_complete_files__
+    __fish_complete_path "$current"
+  else
+    printf '%s\\n' $answer
+  end
+end
+complete -c tributary -f -a '(__tributary_complete)'
+`;
+
 /** Placeholders of values that are names of files. */
 const FILE_VALUE = /<(file|folder)>/;
 
@@ -17,18 +36,16 @@ export function completionCommand(): Command {
     .description("print the script of shell completion, e.g.: source <(tributary completion bash)")
     .addArgument(new Argument("<shell>", "your shell").choices(SHELLS))
     .action(async (shell: Shell) => {
-      print(`${await getCompletionScript({ name: "tributary", completer: "tributary", shell })}\n`);
+      const script = { name: "tributary", completer: "tributary", shell };
+      print(shell === "fish" ? FISH_SCRIPT : `${await getCompletionScript(script)}\n`);
     });
 }
 
 /** The command that the script calls. Help does not show it. */
 export function serverCommand(program: Command): Command {
-  return new Command("completion-server").argument("[words...]").action(([name = "", ...words]: string[]) => {
+  return new Command("completion-server").argument("[words...]").action(([, ...words]: string[]) => {
     const shell = getShellFromEnv(process.env);
-    const { words: index, point } = parseEnv(process.env);
-    // fish leaves out an empty last word.
-    if (shell === "fish" && point > [name, ...words].join(" ").length) words.push("");
-    const suggested = suggest(program, shell === "fish" ? words : words.slice(0, index));
+    const suggested = suggest(program, words.slice(0, parseEnv(process.env).words));
     if (suggested !== "files") log(suggested, shell);
     // bash completes names of files where nothing is suggested.
     else if (shell !== "bash") logFiles();

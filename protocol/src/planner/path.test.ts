@@ -57,7 +57,7 @@ test("path: a silence behind a queue that all proxies share is not a fall", () =
   expect(path.perMs(40, 51.25 + 99 * 1.25 + 12)).toBeGreaterThan(0.5);
 });
 
-test("path: a grant from before the first data leaves no times behind when a longer begin turns out to be the order", () => {
+test("path: a grant from before the first data leaves no times behind when the proxy began with more", () => {
   const begin = Array.from({ length: 50 }, (_, sequence) => Math.floor(sequence / 10));
   const path = new Path(begin, 0);
   path.handleHeard(50);
