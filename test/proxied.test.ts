@@ -1,4 +1,9 @@
-/** A browser behind an HTTP proxy. Mode `split-http` is the one to choose there: nothing may go beside that proxy. */
+/**
+ * A browser behind a proxy of its own (SOCKS5, HTTP, PAC), or with a policy that forbids UDP to pages.
+ * Our proxies announce UDP ports of this test, which counts what arrives there: nothing may go beside the browser's
+ * proxy. Shares come over HTTP.
+ */
+import dgram from "node:dgram";
 import http from "node:http";
 import net from "node:net";
 import type { AddressInfo } from "node:net";
@@ -9,21 +14,70 @@ import {
   samplePageState,
   startFleet,
   type Fleet,
+  type OpenBrowser,
 } from "@tributary/lab-stack";
 import { eventually } from "./support";
 
-let fleet: Fleet;
-beforeAll(async () => {
-  fleet = await startFleet({ proxyCount: 2, ports: "any" });
-});
-afterAll(() => fleet.stop());
+/** A UDP port that never answers. */
+interface Sink {
+  port: number;
+  packets: number;
+  close(): void;
+}
 
-/** A small proxy for http addresses and tunnels. `asked` are the paths that it was asked for in the clear. */
-async function startHttpProxy(): Promise<{ port: number; asked: string[]; stop(): void }> {
-  const asked: string[] = [];
+async function openSink(): Promise<Sink> {
+  const socket = dgram.createSocket("udp4");
+  await new Promise<void>((done) => socket.bind(0, "127.0.0.1", done));
+  const sink: Sink = { port: socket.address().port, packets: 0, close: () => socket.close() };
+  socket.on("message", () => sink.packets++);
+  return sink;
+}
+
+/** A proxy for browsers. `passed` counts the connections and requests that went through it. */
+interface BrowserProxy {
+  port: number;
+  passed: number;
+  stop(): void;
+}
+
+const join = (from: net.Socket, to: net.Socket): void => {
+  from.pipe(to).pipe(from);
+  for (const each of [from, to]) each.on("error", () => void [from.destroy(), to.destroy()]);
+};
+
+/** SOCKS5 (RFC 1928) with CONNECT alone. */
+async function startSocks(): Promise<BrowserProxy> {
+  const reply = (code: number): Buffer => Buffer.from([5, code, 0, 1, 0, 0, 0, 0, 0, 0]);
+  const sockets = new Set<net.Socket>();
+  const server = net.createServer((client) => {
+    sockets.add(client);
+    client.on("error", () => client.destroy());
+    client.once("data", () => {
+      client.write(Buffer.from([5, 0]));
+      client.once("data", (request) => {
+        const isName = request[3] === 3;
+        const end = isName ? 5 + request[4]! : 8;
+        const host = isName ? request.toString("latin1", 5, end) : request.subarray(4, 8).join(".");
+        if (request[1] !== 1) return client.end(reply(7));
+        proxy.passed++;
+        const onward = net.connect(request.readUInt16BE(end), host, () => client.write(reply(0)));
+        join(client, onward);
+      });
+    });
+  });
+  const stop = (): void => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  };
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const proxy: BrowserProxy = { port: (server.address() as AddressInfo).port, passed: 0, stop };
+  return proxy;
+}
+
+/** A proxy for http addresses and tunnels. */
+async function startHttpProxy(): Promise<BrowserProxy> {
   const server = http.createServer((request, response) => {
-    const { pathname } = new URL(request.url ?? "", "http://none.invalid");
-    asked.push(pathname);
+    proxy.passed++;
     const { method, headers } = request;
     const onward = http.request(request.url ?? "", { method, headers }, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
@@ -35,58 +89,121 @@ async function startHttpProxy(): Promise<{ port: number; asked: string[]; stop()
   });
   server.on("connect", ({ url = "" }, socket: net.Socket) => {
     const [host, port] = url.split(":");
-    const onward = net.connect(Number(port), host, () => {
-      socket.write("HTTP/1.1 200 OK\r\n\r\n");
-      socket.pipe(onward).pipe(socket);
-    });
-    for (const each of [socket, onward]) each.on("error", () => void [socket.destroy(), onward.destroy()]);
+    const onward = net.connect(Number(port), host, () => socket.write("HTTP/1.1 200 OK\r\n\r\n"));
+    join(socket, onward);
   });
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   const stop = (): void => {
     server.close();
     server.closeAllConnections();
   };
-  return { port: (server.address() as AddressInfo).port, asked, stop };
+  const proxy: BrowserProxy = { port: (server.address() as AddressInfo).port, passed: 0, stop };
+  return proxy;
 }
 
-const firefoxPrefs = (port: number): string => `
-  Services.prefs.setBoolPref("network.proxy.allow_hijacking_localhost", true);
-  Services.prefs.setCharPref("network.proxy.http", "127.0.0.1");
-  Services.prefs.setIntPref("network.proxy.http_port", ${port});
-  Services.prefs.setCharPref("network.proxy.ssl", "127.0.0.1");
-  Services.prefs.setIntPref("network.proxy.ssl_port", ${port});
-  Services.prefs.setIntPref("network.proxy.type", 1);`;
+let [socks, web]: BrowserProxy[] = [];
+let sinks: Sink[];
+let fleet: Fleet;
+beforeAll(async () => {
+  [socks, web] = [await startSocks(), await startHttpProxy()];
+  sinks = [await openSink(), await openSink()];
+  // The first proxy is reached by WebTransport, the second one by WebRTC alone.
+  fleet = await startFleet({
+    proxyCount: 2,
+    ports: "any",
+    proxyEnv: (index): Record<string, string> => {
+      const port = String(sinks[index]!.port);
+      return index === 0
+        ? { PUBLIC_ADDRESS: "127.0.0.1", PUBLIC_WEBTRANSPORT_PORT: port, PUBLIC_UDP_PORT: port }
+        : { PUBLIC_ADDRESS: "127.0.0.1", WEBTRANSPORT_PORT: "off", PUBLIC_UDP_PORT: port };
+    },
+  });
+});
+afterAll(async () => {
+  await fleet.stop();
+  for (const sink of sinks) sink.close();
+  for (const proxy of [socks, web]) proxy?.stop();
+});
 
-test.each(["chromium", "firefox"] as const)(
-  "%s: with mode split-http all shares come through the browser's proxy, and no session is opened beside it",
-  async (name) => {
-    const proxy = await startHttpProxy();
-    const open = await openBrowser({
-      name,
-      headless: true,
-      isDark: false,
-      defaults: { origoUrl: fleet.origo.url, mode: "split-http", connections: 2 },
-      flags: [`--proxy-server=http://127.0.0.1:${proxy.port}`, "--proxy-bypass-list=<-loopback>"],
-    });
-    try {
-      if (name === "firefox") await inFirefoxWindow(open.browser, firefoxPrefs(proxy.port));
-      const startedMs = Date.now();
-      const page = await open.newPage();
-      await page.goto(`${fleet.sample.url}/hls.html`, { waitUntil: "domcontentloaded" });
-      const records = await eventually(
-        () => recordsSince(fleet, startedMs),
-        (found) => found.length >= 3,
-        60,
-      );
-      expect((await samplePageState(page)).errors).toEqual([]);
-      expect(records.length).toBeGreaterThanOrEqual(3);
-      expect([...new Set(records.map(({ mode }) => mode))]).toEqual(["split-http"]);
-      expect(records.flatMap(({ proxies }) => proxies.map(({ transport }) => transport)).filter(Boolean)).toEqual([]);
-      expect(proxy.asked.filter((path) => path === "/v1/sessions")).toEqual([]);
-      expect(proxy.asked.filter((path) => path === "/v1/fetch").length).toBeGreaterThan(0);
-    } finally {
-      await open.close();
-      proxy.stop();
+const packets = (): number => sinks.reduce((sum, each) => sum + each.packets, 0);
+
+interface Played {
+  modes: string[];
+  transports: string[];
+  packets: number;
+  passed: number;
+}
+
+/** Plays until three downloads went through our proxies. */
+async function play(open: OpenBrowser): Promise<Played> {
+  const startedMs = Date.now();
+  const before = { packets: packets(), passed: (socks?.passed ?? 0) + (web?.passed ?? 0) };
+  const page = await open.newPage();
+  await page.goto(`${fleet.sample.url}/hls.html`, { waitUntil: "domcontentloaded" });
+  const records = await eventually(
+    async () => (await recordsSince(fleet, startedMs)).filter(({ proxies }) => proxies.some(({ bytes }) => bytes > 0)),
+    (found) => found.length >= 3,
+    90,
+  );
+  expect((await samplePageState(page)).errors).toEqual([]);
+  expect(records.length).toBeGreaterThanOrEqual(3);
+  await page.close();
+  return {
+    modes: [...new Set(records.map(({ mode }) => mode))],
+    transports: records.flatMap(({ proxies }) => proxies.flatMap(({ transport }) => transport ?? [])),
+    packets: packets() - before.packets,
+    passed: (socks?.passed ?? 0) + (web?.passed ?? 0) - before.passed,
+  };
+}
+
+const defaults = () => ({ origoUrl: fleet.origo.url, mode: "coded", connections: 2 });
+
+test.each([
+  ["no proxy", () => []],
+  ["SOCKS5", () => [`--proxy-server=socks5://127.0.0.1:${socks!.port}`, "--proxy-bypass-list=<-loopback>"]],
+  ["HTTP", () => [`--proxy-server=http://127.0.0.1:${web!.port}`, "--proxy-bypass-list=<-loopback>"]],
+  ["a policy", () => ["--webrtc-ip-handling-policy=disable_non_proxied_udp"]],
+])("Chromium with %s", async (name, flags) => {
+  const open = await openBrowser({ headless: true, defaults: defaults(), flags: flags() });
+  try {
+    const played = await play(open);
+    expect(played.packets > 0).toBe(name === "no proxy");
+    if (name !== "no proxy") expect(played.transports).toEqual([]);
+    expect(played.passed > 0).toBe(name === "SOCKS5" || name === "HTTP");
+    if (name === "a policy") expect(played.modes).toEqual(["split-http"]);
+  } finally {
+    await open.close();
+  }
+});
+
+const USE_SOCKS = `
+  Services.prefs.setBoolPref("network.proxy.allow_hijacking_localhost", true);
+  Services.prefs.setCharPref("network.proxy.socks", "127.0.0.1");
+  Services.prefs.setIntPref("network.proxy.socks_port", SOCKS);
+  Services.prefs.setIntPref("network.proxy.type", 1);`;
+const USE_PAC = `
+  const script = 'function FindProxyForURL() { return "PROXY 127.0.0.1:HTTP"; }';
+  Services.prefs.setCharPref("network.proxy.autoconfig_url", "data:text/plain," + encodeURIComponent(script));
+  Services.prefs.setIntPref("network.proxy.type", 2);`;
+const FORBID = `
+  Services.prefs.setIntPref("network.proxy.type", 0);
+  Services.prefs.setBoolPref("media.peerconnection.ice.proxy_only", true);`;
+
+test("Firefox with SOCKS5, with HTTP by PAC, with a policy, and with neither", async () => {
+  const open = await openBrowser({ name: "firefox", headless: true, isDark: false, defaults: defaults() });
+  const set = (script: string): Promise<unknown> =>
+    inFirefoxWindow(open.browser, script.replace("SOCKS", String(socks!.port)).replace("HTTP", String(web!.port)));
+  try {
+    for (const script of [USE_SOCKS, USE_PAC]) {
+      await set(script);
+      const { packets, transports, passed } = await play(open);
+      expect([packets, transports, passed > 0]).toEqual([0, [], true]);
     }
-  },
-);
+    await set(FORBID);
+    expect(await play(open)).toEqual({ modes: ["split-http"], transports: [], packets: 0, passed: 0 });
+    await set(`Services.prefs.clearUserPref("media.peerconnection.ice.proxy_only");`);
+    expect((await play(open)).packets).toBeGreaterThan(0);
+  } finally {
+    await open.close();
+  }
+});

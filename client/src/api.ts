@@ -128,4 +128,6 @@ export interface LiveStats {
   /** Bytes that came directly from origins, in mode `direct` or as a fallback. */
   directBytes: number;
   fallbacks: number;
+  /** No session could be opened a moment ago, so shares go over HTTP. */
+  isOverHttp: boolean;
 }

@@ -74,3 +74,27 @@ test("choice: remembers the transport that worked separately for each network", 
     ["webrtc", "webtransport"],
   ]);
 });
+
+test("choice: a stand-in is tried by name, or where no other transport reaches the proxy", () => {
+  const all = [
+    transport("webtransport", (proxy) => !!proxy.webTransport),
+    { ...transport("webrtc", () => true), isStandIn: true },
+  ];
+  const over = (option: TransportOption, proxy: ProxyInfo): string[] =>
+    names(
+      new Choice(
+        all,
+        option,
+        new NetworkMemory(
+          () => "home",
+          () => 1000,
+        ),
+      ),
+      proxy,
+    );
+  expect([over("auto", FULL), over("auto", PLAIN), over("webrtc", FULL)]).toEqual([
+    ["webtransport"],
+    ["webrtc"],
+    ["webrtc"],
+  ]);
+});

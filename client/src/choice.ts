@@ -26,7 +26,9 @@ export class Choice {
   order(proxy: ProxyInfo, nowMs: number): Transport[] {
     const isWanted = ({ name }: Transport): boolean =>
       this.#option === "auto" ? name !== "udp" : name === this.#option;
-    const usable = this.#transports.filter((transport) => isWanted(transport) && transport.reaches(proxy));
+    const wanted = this.#transports.filter((transport) => isWanted(transport) && transport.reaches(proxy));
+    const regular = wanted.filter(({ isStandIn }) => isStandIn !== true);
+    const usable = regular.length > 0 ? regular : wanted;
     const known = this.#worked.of(proxy.id, nowMs) ?? this.#worked.of(ANY, nowMs);
     return [...usable.filter(({ name }) => name === known), ...usable.filter(({ name }) => name !== known)];
   }

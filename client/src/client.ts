@@ -175,7 +175,7 @@ export class ProxyClient {
   get live(): LiveStats {
     const { downloads, deliveredBytes, directBytes, fallbacks } = this.#board;
     const proxies = this.#board.snapshot((id) => this.#sessions.stateOf(id));
-    return { proxies, downloads, deliveredBytes, directBytes, fallbacks };
+    return { proxies, downloads, deliveredBytes, directBytes, fallbacks, isOverHttp: this.#isWithoutTransport };
   }
 
   /** The codec's engine, e.g. `wasm/simd128`, in Node `native/avx2`; undefined before the first coded download. */

@@ -31,6 +31,9 @@ export class DownloadError extends Error {
   }
 }
 
+/** A session was refused, so an immediate second try cannot help. */
+export class Refused extends Error {}
+
 /** What failed, as data. An error that is not a DownloadError is a fault of the proxy. */
 export function faultOf(error: unknown): Rejection {
   const { kind, got } = error instanceof DownloadError ? error : { kind: "proxyFailed" as const, got: undefined };

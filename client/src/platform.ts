@@ -16,6 +16,8 @@ export interface Transport {
   open(options: ChannelOptions): Promise<Channel>;
   /** Starts what the transport needs, for example a worker. Resolves when that has started, and never rejects. */
   started?(): Promise<void>;
+  /** Unless the caller chose this transport, it is used only with proxies that no other one reaches. */
+  readonly isStandIn?: boolean;
 }
 
 /** An unreliable, unordered path to a proxy for messages of up to 16,384 bytes. */

@@ -6,7 +6,7 @@ import { LIMITS } from "@tributary/protocol";
 import type { TransportName } from "@tributary/contract/schema";
 import type { ProxyInfo } from "./api";
 import type { Choice } from "./choice";
-import { messageOf } from "./errors";
+import { Refused, messageOf } from "./errors";
 import { quietTimeout } from "./listen";
 import { pause } from "./pause";
 import type { Channel, Platform, Transport } from "./platform";
@@ -17,9 +17,6 @@ import type { Settings } from "./settings";
 const CONNECT_TRIES = 3;
 
 export type SessionState = "idle" | "connecting" | "open" | "closed";
-
-/** The proxy refused a session, so an immediate second try cannot help. */
-class Refused extends Error {}
 
 export interface SessionHooks {
   /** The token that opens the proxy. */

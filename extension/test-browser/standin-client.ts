@@ -17,7 +17,7 @@ const counts = globalThis as typeof globalThis & { warmCount: number };
 counts.warmCount = 0;
 
 export function createBrowserClient(): Client {
-  const live: Live = { proxies: [], downloads: 0, deliveredBytes: 0, directBytes: 0, fallbacks: 0 };
+  const live: Live = { proxies: [], downloads: 0, deliveredBytes: 0, directBytes: 0, fallbacks: 0, isOverHttp: false };
   return {
     live,
     get: (url, options) => download(url, options?.range, live),

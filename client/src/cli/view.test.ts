@@ -18,6 +18,7 @@ const live: LiveStats = {
   deliveredBytes: 400,
   directBytes: 0,
   fallbacks: 0,
+  isOverHttp: false,
 };
 
 describe("view", () => {

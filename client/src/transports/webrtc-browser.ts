@@ -1,12 +1,15 @@
 /** WebRTC in a browser. RTCPeerConnection exists only in documents, so this does not run in a worker. */
 import { collectWhileBusy } from "../collect-browser";
-import type { Channel } from "../platform";
+import { Refused } from "../errors";
+import type { Channel, Transport } from "../platform";
+import { isPathClear } from "./browser-proxy";
 import { webRtcOver, type DataChannelOptions } from "./webrtc";
 
 /** This machine's candidates are found within milliseconds. The proxy can answer without them. */
 const GATHERING_MS_MAX = 500;
 
-export const browserWebRtc = webRtcOver(open);
+/** WebTransport heeds the browser's own proxy, so WebRTC stands in only where a proxy offers no WebTransport. */
+export const browserWebRtc: Transport = { ...webRtcOver(open), isStandIn: true };
 
 async function open(options: DataChannelOptions): Promise<Channel> {
   const peer = new RTCPeerConnection();
@@ -42,7 +45,7 @@ async function open(options: DataChannelOptions): Promise<Channel> {
 async function negotiate(
   peer: RTCPeerConnection,
   channel: RTCDataChannel,
-  { sendOffer, signal }: DataChannelOptions,
+  { proxy, sendOffer, signal }: DataChannelOptions,
 ): Promise<void> {
   const opened = new Promise<void>((resolve, reject) => {
     channel.onopen = () => resolve();
@@ -58,6 +61,8 @@ async function negotiate(
     await peer.setLocalDescription(await peer.createOffer());
     await gathered(peer);
     const sdp = await sendOffer(peer.localDescription!.sdp);
+    // No packet leaves before the answer is set.
+    if (!(await isPathClear(proxy, sdp))) throw new Refused("packets would go beside the proxy that the browser uses");
     await peer.setRemoteDescription({ type: "answer", sdp });
   };
   await Promise.race([steps(), opened]);

@@ -5,7 +5,7 @@
 import { Fragmenter, LIMITS, Reassembler } from "@tributary/protocol";
 import type { Channel, ChannelOptions, Transport } from "../platform";
 
-export type DataChannelOptions = Pick<ChannelOptions, "sendOffer" | "signal" | "onMessage" | "onClosed">;
+export type DataChannelOptions = Pick<ChannelOptions, "proxy" | "sendOffer" | "signal" | "onMessage" | "onClosed">;
 
 /** Opens one data channel for packets of at most `LIMITS.channelMessageBytesMax` bytes. */
 export type OpenDataChannel = (options: DataChannelOptions) => Promise<Channel>;
@@ -16,10 +16,11 @@ export function webRtcOver(open: OpenDataChannel): Transport {
 
 async function openChannel(
   open: OpenDataChannel,
-  { sendOffer, signal, onMessage, onClosed }: ChannelOptions,
+  { proxy, sendOffer, signal, onMessage, onClosed }: ChannelOptions,
 ): Promise<Channel> {
   const [fragmenter, reassembler] = [new Fragmenter(), new Reassembler()];
   const channel = await open({
+    proxy,
     sendOffer,
     signal,
     onClosed,

@@ -3,6 +3,7 @@
  * Origo lists.
  */
 import { Fragmenter, Reassembler } from "@tributary/protocol";
+import type { ProxyInfo } from "../api";
 import { collectWhileBusy } from "../collect-browser";
 import { messageOf } from "../errors";
 import type { Channel, ChannelOptions, Transport } from "../platform";
@@ -19,10 +20,15 @@ export const browserWebTransport: Transport = {
   open,
 };
 
-async function open({ proxy, first, signal, onMessage, onClosed }: ChannelOptions): Promise<Channel> {
-  const { url, certificateHashes } = proxy.webTransport!;
+/** A session that is being opened to a proxy that offers WebTransport. */
+export function openingOf({ webTransport }: ProxyInfo, first?: Uint8Array): WebTransport {
+  const { url, certificateHashes } = webTransport!;
   const serverCertificateHashes = certificateHashes.map((hash) => ({ algorithm: "sha-256", value: bytesOfHex(hash) }));
-  const session = new WebTransport(withFirst(url, first), { serverCertificateHashes, requireUnreliable: true });
+  return new WebTransport(withFirst(url, first), { serverCertificateHashes, requireUnreliable: true });
+}
+
+async function open({ proxy, first, signal, onMessage, onClosed }: ChannelOptions): Promise<Channel> {
+  const session = openingOf(proxy, first);
   // Answers to the first message may come before the session is reported open.
   session.datagrams.incomingHighWaterMark = INCOMING_DATAGRAMS_MAX;
   let state: "opening" | "open" | "ended" = "opening";

@@ -22,7 +22,11 @@ beforeAll(async () => {
       getManifest: () => ({ content_scripts: [{}] }),
       sendMessage: (message: { to: string }) => Promise.resolve(void sent.push(message)),
     },
-    storage: { local, onChanged: { addListener: (listener: Listener) => listeners.changed.push(listener) } },
+    storage: {
+      local,
+      session: { get: () => Promise.resolve({}) },
+      onChanged: { addListener: (listener: Listener) => listeners.changed.push(listener) },
+    },
     permissions: { onAdded: deaf, onRemoved: deaf },
     action: { setBadgeText: () => Promise.resolve(), setBadgeBackgroundColor: () => Promise.resolve() },
     extension: { inIncognitoContext: false },

@@ -5,8 +5,9 @@
 import { BUILT_IN, SETTING_KEYS, parseSettings, type Settings } from "../shared/settings";
 import { BROUGHT_SCRIPTS } from "../shared/names";
 import { syncSites } from "./sites";
-import type { Badge, SettingsAnswer, ToBackground, ToTransportContext } from "../shared/runtime";
+import type { Badge, BroughtScript, SettingsAnswer, ToBackground, ToTransportContext } from "../shared/runtime";
 import { single } from "../shared/single";
+import { askForUdp, isUdpAllowed } from "./udp";
 
 async function loadDefaults(): Promise<Settings> {
   const packaged: unknown = await fetch(chrome.runtime.getURL("defaults.json"))
@@ -30,13 +31,20 @@ const loadClientId = single(async (): Promise<string> => {
 });
 
 async function answerFor(isPrivate: boolean): Promise<SettingsAnswer> {
-  const [settings, clientId] = await Promise.all([loadSettings(), isPrivate ? crypto.randomUUID() : loadClientId()]);
-  return { settings, clientId, isPrivate };
+  const [settings, clientId, mayUseUdp] = await Promise.all([
+    loadSettings(),
+    isPrivate ? crypto.randomUUID() : loadClientId(),
+    isUdpAllowed(),
+  ]);
+  return { settings, clientId, isPrivate, mayUseUdp };
 }
 
-chrome.runtime.onMessage.addListener((message: ToBackground, sender, respond: (answer: SettingsAnswer) => void) => {
+chrome.runtime.onMessage.addListener((message: ToBackground, sender, respond: (answer?: SettingsAnswer) => void) => {
   if (message.to !== "background") return;
-  if (message.type === "bring") return void bringScript(BROUGHT_SCRIPTS[message.script], sender);
+  if (message.type === "bring") {
+    void bringScript(message.script, sender).then(() => respond());
+    return true;
+  }
   if (!isOwnPage(sender)) return;
   if (message.type === "rules") return void chrome.storage.local.set({ siteRules: message.rules });
   if (message.type === "badge") {
@@ -50,13 +58,16 @@ chrome.runtime.onMessage.addListener((message: ToBackground, sender, respond: (a
 
 /**
  * Any page with the content script may ask for this. The script runs in the asking frame with the page's own rights.
+ * The answer to the carrying script comes once it is known whether the browser allows UDP.
  */
-async function bringScript(file: string | undefined, { tab, frameId }: chrome.runtime.MessageSender): Promise<void> {
+async function bringScript(script: BroughtScript, { tab, frameId }: chrome.runtime.MessageSender): Promise<void> {
+  const file = BROUGHT_SCRIPTS[script] as string | undefined;
   if (file === undefined || tab?.id === undefined || frameId === undefined) return;
   const target = { tabId: tab.id, frameIds: [frameId] };
-  await chrome.scripting
+  void chrome.scripting
     .executeScript({ target, files: [file], world: "MAIN", injectImmediately: true })
     .catch(() => undefined);
+  if (script === "carry") await askForUdp(target);
 }
 
 /** False for a content script: its messages carry the address of its page. */
@@ -66,7 +77,8 @@ function isOwnPage(sender: chrome.runtime.MessageSender): boolean {
 
 chrome.storage.onChanged.addListener((changes, area) => {
   const isIdForgotten = changes.clientId !== undefined && changes.clientId.newValue === undefined;
-  if (area === "local" && (isIdForgotten || SETTING_KEYS.some((key) => key in changes))) void tellSettings();
+  const isSet = area === "local" && (isIdForgotten || SETTING_KEYS.some((key) => key in changes));
+  if (isSet || (area === "session" && changes.isUdpAllowed !== undefined)) void tellSettings();
 });
 
 async function tellSettings(): Promise<void> {

@@ -14,6 +14,7 @@ import { Rates, wastedShare, type Stream } from "./rates";
 import { SiteSwitch } from "./site";
 
 const LISTEN_AGAIN_MS = 1000;
+const OVER_HTTP_KEYS = { forbidden: "overHttpForbidden", blocked: "overHttpBlocked" } as const;
 
 const rates = new Rates();
 const merge = new Merge();
@@ -48,6 +49,9 @@ function showFigures(): void {
   const trouble = troubleSentence(say, settings, figures?.trouble ?? null);
   element("trouble").hidden = trouble === null;
   if (element("trouble").textContent !== (trouble ?? "")) element("trouble").textContent = trouble ?? "";
+  const overHttp = figures?.overHttp ?? null;
+  element("over-http").hidden = overHttp === null;
+  element("over-http").textContent = overHttp === null ? "" : say(OVER_HTTP_KEYS[overHttp]);
   element("total-rate").textContent = bytesPerSec > 0 ? rateText(bytesPerSec) : "";
   element("no-streams").hidden = streams.length > 0;
   const paths = history.paths(streams.map(({ id }) => id));

@@ -24,6 +24,7 @@ export class Merge {
       fallbacks: sum("fallbacks"),
       directBytes: sum("directBytes"),
       trouble: troubles[0] ?? null,
+      overHttp: all.map(({ overHttp }) => overHttp).find((why) => why !== null) ?? null,
     };
   }
 }

@@ -41,6 +41,7 @@ function figures(atMs: number, bytes: number[], more: Partial<LiveFigures> = {})
     fallbacks: 0,
     directBytes: 0,
     trouble: null,
+    overHttp: null,
     ...more,
   };
 }

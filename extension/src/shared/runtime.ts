@@ -19,9 +19,9 @@ export type BroughtScript = keyof typeof BROUGHT_SCRIPTS;
 export type ToTransportContext = { to: "transport"; type: "settings" } & SettingsAnswer;
 /**
  * `clientId` is the id of this installation in records; a reset by the viewer changes it. With `isPrivate` (a private
- * window) no record is sent, even if the settings allow it.
+ * window) no record is sent, even if the settings allow it. Without `mayUseUdp` everything goes over HTTP.
  */
-export type SettingsAnswer = { settings: Settings; clientId: string; isPrivate: boolean };
+export type SettingsAnswer = { settings: Settings; clientId: string; isPrivate: boolean; mayUseUdp: boolean };
 
 /** `proxies` counts those that carry bytes now. With `trouble`, videos play directly although the extension is on. */
 export type Badge = { proxies: number; trouble: boolean };
@@ -58,6 +58,8 @@ export interface LiveFigures {
   fallbacks: number;
   directBytes: number;
   trouble: Trouble | null;
+  /** Why shares go over HTTP although the mode sends packets; null if they do not. */
+  overHttp: "forbidden" | "blocked" | null;
 }
 
 /** Why the last chunk went direct. words.ts knows the kinds; `detail` is for people. */

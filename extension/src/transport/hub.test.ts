@@ -2,7 +2,12 @@ import type { SettingsAnswer, ToTransportContext } from "../shared/runtime";
 import { BUILT_IN } from "../shared/settings";
 
 const made: { clientId: string; isClosed: boolean }[] = [];
-const first: SettingsAnswer = { settings: { ...BUILT_IN, sendRecords: true }, clientId: "first", isPrivate: false };
+const first: SettingsAnswer = {
+  settings: { ...BUILT_IN, sendRecords: true },
+  clientId: "first",
+  isPrivate: false,
+  mayUseUdp: true,
+};
 const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10));
 let tell: (message: ToTransportContext, sender: object) => void;
 let admitPort: (port: MessagePort, pageOrigin: string) => void;

@@ -43,6 +43,7 @@ const allowance = new Allowance();
 let settings: Settings = BUILT_IN;
 let clientId = "";
 let isPrivate = false;
+let mayUseUdp = false;
 let client: Client | null = null;
 /** Counts up; modulo the number of addresses it names the Origo in use. */
 let origoIndex = 0;
@@ -73,7 +74,7 @@ const host: PagePortHost = {
 
 function startDownload(url: string, options: GetOptions): CarriedDownload {
   const used = (client ??= makeClient());
-  const download = used.get(url, withComment(options));
+  const download = used.get(url, withComment(isForbidden() ? { ...options, mode: "split-http" } : options));
   download.head.catch((error: unknown) => {
     if (used === client && isOrigoSilent(error)) useNextOrigo();
   });
@@ -148,7 +149,7 @@ function activeCount(): number {
 const ready = askBackground().then((answer) => {
   settings = answer.settings;
   useRules({ given: givenRules, experimental: settings.experimental });
-  ({ clientId, isPrivate } = answer);
+  ({ clientId, isPrivate, mayUseUdp } = answer);
 });
 
 async function askBackground(): Promise<SettingsAnswer> {
@@ -172,7 +173,12 @@ function admit(port: MessagePort, pageOrigin: string): void {
 }
 
 function isOverSessions(): boolean {
-  return settings.enabled && MODES_OVER_SESSIONS.has(settings.mode);
+  return settings.enabled && mayUseUdp && MODES_OVER_SESSIONS.has(settings.mode);
+}
+
+/** The browser forbids what the mode needs. */
+function isForbidden(): boolean {
+  return !mayUseUdp && MODES_OVER_SESSIONS.has(settings.mode);
 }
 
 /** For a context that the background's messages do not reach. It listens for changes itself. */
@@ -186,16 +192,19 @@ chrome.runtime.onMessage.addListener((message: ToTransportContext, sender) => {
 });
 
 /** In a private window every answer has another id, which is never used. */
-function adopt({ settings: next, clientId: nextId }: SettingsAnswer): void {
+function adopt({ settings: next, clientId: nextId, mayUseUdp: mayNext }: SettingsAnswer): void {
   const isOtherId = nextId !== clientId && !isPrivate;
   const isOtherClient =
     isOtherId ||
+    mayNext !== mayUseUdp ||
     String(next.origoUrls) !== String(settings.origoUrls) ||
     next.sendRecords !== settings.sendRecords ||
     next.transport !== settings.transport;
   const isOnlyComment =
-    !isOtherId && JSON.stringify({ ...next, comment: "" }) === JSON.stringify({ ...settings, comment: "" });
-  [settings, clientId] = [next, nextId];
+    !isOtherId &&
+    mayNext === mayUseUdp &&
+    JSON.stringify({ ...next, comment: "" }) === JSON.stringify({ ...settings, comment: "" });
+  [settings, clientId, mayUseUdp] = [next, nextId, mayNext];
   if (isOnlyComment) return;
   detours.reset();
   trust.clear();
@@ -239,6 +248,7 @@ function figures(): LiveFigures {
     fallbacks: detours.fallbacks,
     directBytes: detours.directBytes,
     trouble: detours.trouble,
+    overHttp: isForbidden() ? "forbidden" : isOverSessions() && live?.isOverHttp === true ? "blocked" : null,
   };
 }
 
