@@ -119,9 +119,20 @@ export interface Reader extends Reading {
   hasHead: boolean;
 }
 
-/** The reader that is furthest. A chunk that is being fetched has one. */
+/** The reader that is furthest. There must be one. */
 export function leaderOf({ readers }: StoredChunk): Reader {
   return [...readers].reduce((first, reader) => (reader.wantedBytes > first.wantedBytes ? reader : first));
+}
+
+/** The client that the fetched bytes are counted for. */
+export const payerOf = (chunk: StoredChunk): string =>
+  chunk.readers.size > 0 ? leaderOf(chunk).client : (chunk.request.client?.name ?? "");
+
+/** Whether the cache may hold the answer, once it is complete. */
+export function isKeepable({ head, body, policy, request }: StoredChunk, limits: ChunkLimits): boolean {
+  const isFull = head!.status === 200 || head!.status === 206;
+  const fits = body!.totalBytes <= limits.cacheBytes && limits.cacheKeepMs > 0;
+  return isFull && fits && policy!.isReusable(request.range !== undefined);
 }
 
 /** The fetched bytes that the reader has used. A client that uses 32 proxies takes a 32nd of a chunk from each. */

@@ -107,12 +107,6 @@ test("chunks: the fetch continues while one reader is left, and ends with the la
   expect(origin.fetches).toHaveLength(2);
 });
 
-test("chunks: the only reader ends the fetch, also before the head", async () => {
-  const { origin, open } = setup();
-  open().lease.close();
-  expect(origin.fetches[0]!.aborted).toBe(true);
-});
-
 test("chunks: a 404 reaches its readers and is not kept", async () => {
   const { origin, open } = setup();
   const { reader } = open();

@@ -4,8 +4,8 @@
  * it, asks the origin again when it must, and drops the least recently used one first. It answers ranges from a chunk
  * that it keeps whole (RFC 9110 section 14). Memory is bounded: `cacheBytes` for the chunks that are kept, and
  * `pinnedBytes` for the others that are being read. When it runs out, the slowest readers of the clients that hold most
- * are cut off. A fetch waits for its readers, and it ends when the last one leaves. Not here: what may be fetched
- * (egress/), how bytes go out (session.ts, http-delivery.ts).
+ * are cut off. A fetch waits for its readers. When the last one leaves, it ends, or it goes on for the cache
+ * (fetches.ts). Not here: what may be fetched (egress/), how bytes go out (session.ts, http-delivery.ts).
  */
 import type { RangeRequest, Rejection } from "@tributary/contract";
 import type { PlanHead } from "@tributary/protocol";
@@ -14,8 +14,10 @@ import {
   checkPageOrigin,
   headOf,
   keyOf,
+  isKeepable,
   leaderOf,
   newChunk,
+  payerOf,
   unshareableReason,
   usedBy,
   type Answer,
@@ -33,6 +35,7 @@ import { firstToGo, UnreadBudget } from "./chunk-shares";
 import { DownloadReaders } from "./download-readers";
 import { egressError, rejectionOf } from "./egress/error";
 import type { Egress, OriginResponse } from "./egress/fetch";
+import { Fetches, IN_SOCKETS_BYTES } from "./fetches";
 import type { Log } from "./log";
 
 export type { ChunkLimits, ChunkListener, ChunkRequest, Lease, OriginHead } from "./chunk";
@@ -45,16 +48,10 @@ export interface ChunkStoreOptions {
   nowMs?: () => number;
 }
 
-/** When a fetch ends early, the origin has sent up to about this much that nobody reads. */
-const IN_SOCKETS_BYTES = 4 * 1024 * 1024;
 /** A fetch is given up when no reader takes a byte for this long. */
 const READERS_SILENT_MS = 60_000;
 /** How often a fetch looks whether its readers' clients may have more fetched. */
 const BUDGET_POLL_MS = 250;
-/** An origin gets this many requests at once. Egress has as many connections for it. */
-const FETCHES_PER_ORIGIN_MAX = 128;
-/** A younger fetch is not given up for its connection. */
-const FETCH_OLD_MS = 5000;
 
 export class ChunkStore {
   /** The newest fetch of each key, which others may join. */
@@ -63,8 +60,7 @@ export class ChunkStore {
   readonly #kept = new Map<string, StoredChunk>();
   /** The chunks with readers that are not kept. `pinnedBytes` bounds them. */
   readonly #pinned = new Set<StoredChunk>();
-  /** The chunks that hold or wait for a connection to their origin. */
-  readonly #fetching = new Set<StoredChunk>();
+  readonly #fetching = new Fetches((chunk) => this.#abandon(chunk));
   readonly #downloads = new DownloadReaders();
   readonly #unread = new UnreadBudget();
   readonly #counts = { originBytes: 0, cacheHits: 0 };
@@ -134,7 +130,7 @@ export class ChunkStore {
 
   /** Ends all fetches. Their readers get a failure. */
   close(): void {
-    for (const chunk of [...this.#fetching]) {
+    for (const chunk of this.#fetching) {
       chunk.cancel.abort();
       chunk.wake();
     }
@@ -179,6 +175,7 @@ export class ChunkStore {
     reader.chunk = chunk;
     reader.part = part;
     chunk.readers.add(reader);
+    this.#fetching.noteReader(chunk);
     if (chunk.isKept) {
       this.#kept.delete(chunk.key);
       this.#kept.set(chunk.key, chunk);
@@ -188,27 +185,12 @@ export class ChunkStore {
   /** Starts the fetch of the reader's own chunk. */
   #ask(reader: Reader): void {
     const { chunk } = reader;
-    this.#freeConnection(reader);
+    const rival = this.#fetching.rivalOf(reader, this.#nowMs());
+    if (rival) this.#cutOff(rival.chunk, "connections to this origin", rival.got, rival.limit);
     this.#join(reader, chunk, undefined);
     if (chunk.request.cache !== "no-store") this.#shared.set(chunk.key, chunk);
     this.#fetching.add(chunk);
     void this.#fill(chunk);
-  }
-
-  /**
-   * Gives up a slow fetch if the connections to the origin are taken: one of the client's own if it has its share of
-   * half of them, otherwise an old one. Without one, the next fetch waits.
-   */
-  #freeConnection({ chunk: { origin }, client }: Reader): void {
-    const nowMs = this.#nowMs();
-    const rivals = [...this.#fetching].filter((chunk) => chunk.origin === origin && chunk.readers.size > 0);
-    const own = rivals.filter((chunk) => leaderOf(chunk).client === client);
-    const isShareFull = own.length >= FETCHES_PER_ORIGIN_MAX / 4;
-    const limit = isShareFull ? FETCHES_PER_ORIGIN_MAX / 2 : FETCHES_PER_ORIGIN_MAX;
-    if (rivals.length < limit) return;
-    const candidates = isShareFull ? own : rivals.filter(({ askedMs }) => nowMs - askedMs >= FETCH_OLD_MS);
-    const slowest = firstToGo(candidates, () => 1, nowMs);
-    if (slowest) this.#cutOff(slowest, "connections to this origin", rivals.length + 1, limit);
   }
 
   async #fill(chunk: StoredChunk): Promise<void> {
@@ -226,7 +208,7 @@ export class ChunkStore {
   /** The origin's answer. Undefined when the origin has confirmed the candidate, which the readers then have. */
   async #answerOf(chunk: StoredChunk): Promise<OriginResponse | undefined> {
     const { candidate, request, cancel } = chunk;
-    this.#checkUnread(leaderOf(chunk).client);
+    this.#checkUnread(payerOf(chunk));
     const conditions = candidate?.chunk.policy?.conditions(request.range !== undefined);
     chunk.askedMs = this.#nowMs();
     const { url, range, client, pageOrigin } = request;
@@ -273,7 +255,7 @@ export class ChunkStore {
 
   /** Reads the body for the readers. True if one of them has taken over the response. */
   async #receive(chunk: StoredChunk, response: OriginResponse): Promise<boolean> {
-    if (chunk.readers.size === 0) {
+    if (chunk.cancel.signal.aborted) {
       response.cancel();
       return false;
     }
@@ -288,6 +270,11 @@ export class ChunkStore {
     }
     chunk.head = { ...head, totalBytes: response.totalBytes! };
     chunk.body = new ChunkBody(response.totalBytes!);
+    if (chunk.readers.size === 0 && !this.#isWorthFinishing(chunk)) {
+      this.#abandon(chunk);
+      response.cancel();
+      return false;
+    }
     for (const reader of [...chunk.readers]) this.#giveHead(reader, chunk.head);
     for await (const bytes of response.body) {
       this.#grow(chunk, chunk.body, bytes);
@@ -330,8 +317,7 @@ export class ChunkStore {
     body.append(bytes);
     this.#counts.originBytes += bytes.length;
     this.#pinnedBytes += growth;
-    const { client } = leaderOf(chunk);
-    this.#unread.add(client, bytes.length, this.#limits.unreadBytes, this.#nowMs());
+    this.#unread.add(payerOf(chunk), bytes.length, this.#limits.unreadBytes, this.#nowMs());
     for (const reader of [...chunk.readers])
       if (chunk.readers.has(reader) && reader.hasHead) reader.listener.onGrowth();
   }
@@ -340,10 +326,9 @@ export class ChunkStore {
   async #demand(chunk: StoredChunk, body: ChunkBody): Promise<void> {
     const untilMs = this.#nowMs() + READERS_SILENT_MS;
     while (body.availableBytes < body.totalBytes && !chunk.cancel.signal.aborted) {
-      const leader = leaderOf(chunk);
       const { readAheadBytes, unreadBytes } = this.#limits;
-      const isAhead = body.availableBytes >= leader.wantedBytes + readAheadBytes;
-      if (!isAhead && this.#unread.spentBy(leader.client, unreadBytes, this.#nowMs()) < unreadBytes) return;
+      const isAhead = chunk.readers.size > 0 && body.availableBytes >= leaderOf(chunk).wantedBytes + readAheadBytes;
+      if (!isAhead && this.#unread.spentBy(payerOf(chunk), unreadBytes, this.#nowMs()) < unreadBytes) return;
       if (this.#nowMs() >= untilMs)
         throw egressError("aborted", `No reader took a byte of the chunk for ${READERS_SILENT_MS} ms.`);
       await new Promise<void>((resolve) => {
@@ -370,18 +355,17 @@ export class ChunkStore {
 
   #complete(chunk: StoredChunk): void {
     chunk.isComplete = true;
-    if (this.#shared.get(chunk.key) !== chunk) return;
-    this.#shared.delete(chunk.key);
-    this.#keep(chunk);
+    if (this.#shared.get(chunk.key) === chunk) {
+      this.#shared.delete(chunk.key);
+      this.#keep(chunk);
+    }
+    if (chunk.readers.size === 0) this.#unpin(chunk);
   }
 
   /** Keeps a complete chunk if its answer may be used again and there is room. */
   #keep(chunk: StoredChunk): void {
-    const { key, head, body, policy, request } = chunk;
-    const { cacheBytes, cacheKeepMs } = this.#limits;
-    const isFull = head!.status === 200 || head!.status === 206;
-    if (!isFull || !policy!.isReusable(request.range !== undefined)) return;
-    if (body!.totalBytes > cacheBytes || cacheKeepMs === 0) return;
+    if (!isKeepable(chunk, this.#limits)) return;
+    const { key, body } = chunk;
     const older = this.#kept.get(key);
     if (older) this.#drop(older);
     this.#unpin(chunk);
@@ -425,7 +409,8 @@ export class ChunkStore {
     const limit = this.#limits.pinnedBytes;
     for (;;) {
       const wanted = this.#pinnedBytes + byteCount;
-      if (wanted <= limit) return;
+      if (wanted <= limit || chunk.cancel.signal.aborted) return;
+      if (this.#fetching.giveUpLeft()) continue;
       const sizeOf = (each: StoredChunk) => (each.body?.heldBytes ?? 0) + (each === chunk ? byteCount : 0);
       const slowest = firstToGo(this.#pinned, sizeOf, this.#nowMs());
       if (!slowest) return;
@@ -443,12 +428,28 @@ export class ChunkStore {
     const { chunk } = reader;
     this.#downloads.leave(reader);
     if (!chunk.readers.delete(reader)) return;
-    if (chunk.readers.size > 0) return chunk.wake();
-    this.#unpin(chunk);
-    if (!chunk.isComplete) this.#abandon(chunk);
+    if (chunk.readers.size === 0) this.#handleNoReader(chunk);
+    chunk.wake();
+  }
+
+  #handleNoReader(chunk: StoredChunk): void {
+    if (chunk.isComplete) this.#unpin(chunk);
+    else if (this.#isWorthFinishing(chunk)) this.#fetching.noteLeft(chunk);
+    else this.#abandon(chunk);
+  }
+
+  /** Whether the answer, as far as it is known, is a fresh one for the cache that is nearly there. */
+  #isWorthFinishing(chunk: StoredChunk): boolean {
+    if (this.#shared.get(chunk.key) !== chunk || chunk.cancel.signal.aborted) return false;
+    const { body, policy } = chunk;
+    if (!body) return true;
+    const missingBytes = body.totalBytes - body.availableBytes;
+    return missingBytes <= IN_SOCKETS_BYTES && isKeepable(chunk, this.#limits) && policy!.isFresh(this.#nowMs());
   }
 
   #abandon(chunk: StoredChunk): void {
+    this.#fetching.noteReader(chunk);
+    if (chunk.readers.size === 0) this.#unpin(chunk);
     if (this.#shared.get(chunk.key) === chunk) this.#shared.delete(chunk.key);
     if (chunk.cancel.signal.aborted) return;
     chunk.cancel.abort();
@@ -477,7 +478,6 @@ export class ChunkStore {
     }
     this.#separate(chunk, streamers);
     if (!taker) {
-      this.#unpin(chunk);
       this.#abandon(chunk);
       response.cancel();
       return false;
