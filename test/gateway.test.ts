@@ -48,7 +48,10 @@ function startOther(): Promise<Server> {
     const name = request.url!.slice(1).replace(/\?.*$/, "");
     if (name === "ts.m3u8") {
       const text = readFileSync(path.join(folder, name), "utf8").replace(/^ts-/gm, `${base}/ts-`);
-      response.writeHead(200, { "content-type": "application/x-mpegurl" }).end(text);
+      // Some servers give a playlist the type of its segments.
+      response.writeHead(200, { "content-type": "video/mp2t" });
+      // Its beginning may come in parts.
+      response.write(text.slice(0, 3), () => setImmediate(() => response.end(text.slice(3))));
     } else if (/^ts-\d+\.ts$/.test(name)) {
       const bytes = readFileSync(path.join(folder, name));
       response
@@ -301,16 +304,27 @@ describe("answers", () => {
     await open;
   });
 
-  test("a gateway for other machines needs its token", async () => {
-    const open = startScript(
-      ...(["client/dist/cli.js", "gateway", "--port", "0", "--host", "0.0.0.0", "--origo", fleet.origo.url] as const),
-    );
+  test("a gateway for other machines needs its token, and keeps them out of private networks", async () => {
+    const { host, port } = new URL(fleet.sample.url);
+    const words = ["gateway", "--port", "0", "--host", "0.0.0.0", "--origo", fleet.origo.url, "--private-host"];
+    const open = startScript("client/dist/cli.js", ...words, "localhost");
     const line = await open.line(/The gateway is/);
     expect(open.output()).toMatch(/Other machines can reach this gateway/);
-    const { port, pathname } = new URL(/http:\/\/\S+/.exec(line)![0]);
-    const target = `http/${new URL(fleet.sample.url).host}/__status/200`;
-    expect(await ask(`http://127.0.0.1:${port}/${target}`)).toMatchObject({ status: 403 });
-    expect(await ask(`http://127.0.0.1:${port}${pathname}${target}`)).toMatchObject({ status: 200 });
+    const own = new URL(/http:\/\/\S+/.exec(line)![0]);
+    expect(own.hostname).not.toBe("0.0.0.0");
+    expect(await ask(`http://${own.host}/http/${host}/__status/200`)).toMatchObject({ status: 403 });
+    expect(await ask(`${own.href}http/localhost:${port}/__status/200`)).toMatchObject({ status: 200 });
+    const to = (target: string): string => `${own.href}http/localhost:${port}/__redirect?to=${target}`;
+    for (const address of [`${own.href}http/${host}/__status/200`, `${own.href}http/[::1]:1/`]) {
+      const { status, body } = await ask(address);
+      expect({ status, body: body.toString() }).toMatchObject({
+        status: 403,
+        body: expect.stringMatching(/belongs to a private network.*--private-host/) as string,
+      });
+    }
+    // A redirect leads to the player, and from there through the same check.
+    const { headers } = await ask(to(encodeURIComponent(`http://${host}/x.mp4`)));
+    expect(await ask(headers.location!)).toMatchObject({ status: 403 });
   });
 });
 

@@ -8,6 +8,7 @@ import type { RangeRequest } from "@tributary/contract";
 import { Agent, EnvHttpProxyAgent, type Dispatcher } from "undici";
 import { DownloadError } from "./errors";
 import { headersFor } from "./modes/http";
+import { guardedConnector } from "./origin-guard";
 import type { AskOrigin, OriginAnswer, OriginRequest } from "./origin";
 
 const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
@@ -16,7 +17,12 @@ const REDIRECTS_MAX = 20;
 /** As in curl. */
 const HEADER_BYTES_MAX = 300 * 1024;
 /** Whoever reads the body limits these times. */
-const LIMITS = { headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: HEADER_BYTES_MAX } as const;
+const LIMITS = {
+  headersTimeout: 0,
+  bodyTimeout: 0,
+  maxHeaderSize: HEADER_BYTES_MAX,
+  connect: guardedConnector,
+} as const;
 /** The other headers of the caller are for the origin that the caller named: they can tell who asks. */
 const HEADERS_FOR_ALL = ["accept", "accept-language", "user-agent"];
 const PROXY_VARIABLES = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"];

@@ -1,13 +1,14 @@
 /** `tributary gateway`: serves any player on this machine over the proxies. */
 import { Command, InvalidArgumentError } from "commander";
 import { GATEWAY_PORT_DEFAULT, startGateway } from "../gateway";
-import { addRouteOptions, wholeNumber, type RouteWords } from "./options";
+import { addRouteOptions, each, wholeNumber, type RouteWords } from "./options";
 import { stopped } from "./signals";
 import { print, say } from "./terminal";
 
 interface GatewayWords extends RouteWords {
   port: number;
   host: string;
+  privateHost: string[];
 }
 
 const EXAMPLE = `
@@ -19,16 +20,18 @@ export function gatewayCommand(): Command {
   const command = new Command("gateway")
     .description("let any player (mpv, VLC, ffmpeg, Kodi) play through the proxies")
     .option("--port <n>", "where it listens; 0: any free port", portNumber, GATEWAY_PORT_DEFAULT)
-    .option("--host <address>", "where it listens; another address than loopback lets other machines in", "127.0.0.1");
+    .option("--host <address>", "where it listens; another address than loopback lets other machines in", "127.0.0.1")
+    .option("--private-host <host>", "with --host: a host of a private network that may be asked", each, []);
   return addRouteOptions(command).addHelpText("after", EXAMPLE).action(serveUntilStopped);
 }
 
-async function serveUntilStopped({ origo: origoUrl, record: reportRecords, ...words }: GatewayWords): Promise<void> {
-  const gateway = await startGateway({ ...words, origoUrl, reportRecords });
+async function serveUntilStopped(given: GatewayWords): Promise<void> {
+  const { origo: origoUrl, record: reportRecords, privateHost: privateHosts, ...words } = given;
+  const gateway = await startGateway({ ...words, origoUrl, reportRecords, privateHosts });
   if (gateway.isPublic)
     say(
       "Other machines can reach this gateway over plain HTTP. Whoever knows its address can fetch any site through " +
-        "it, so keep the address secret.\n",
+        "it, so keep the address secret. Hosts of private networks are refused, except those of --private-host.\n",
     );
   print(`The gateway is ${gateway.url}/ (open it in a browser to see what plays). Ctrl-C ends it.\n`);
   await new Promise<void>((resolve) => {

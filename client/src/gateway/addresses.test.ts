@@ -1,4 +1,4 @@
-import { gatewayAddress, mirroredPath, parseMirrored, rewritten } from "./addresses";
+import { gatewayAddress, mirrorAt, mirroredPath, parseMirrored, rewritten } from "./addresses";
 
 const GATEWAY = "http://127.0.0.1:7690";
 
@@ -51,12 +51,12 @@ describe("the gateway's addresses", () => {
     ["data:text/plain,x", "data:text/plain,x"],
     ["skd://key", "skd://key"],
   ])("a playlist's %s becomes %s", (reference, expected) => {
-    expect(rewritten(reference, new URL("https://example.org/a/list.m3u8"), GATEWAY)).toBe(expected);
+    expect(rewritten(reference, mirrorAt(new URL("https://example.org/a/list.m3u8"), GATEWAY))).toBe(expected);
   });
 
   test("a token stays before every address", () => {
     const base = new URL("https://example.org/a/list.m3u8");
-    expect(rewritten("/top.ts", base, `${GATEWAY}/TOKEN`)).toBe("/TOKEN/https/example.org/top.ts");
-    expect(rewritten("../../top.ts", base, `${GATEWAY}/TOKEN`)).toBe("/TOKEN/https/example.org/top.ts");
+    expect(rewritten("/top.ts", mirrorAt(base, `${GATEWAY}/TOKEN`))).toBe("/TOKEN/https/example.org/top.ts");
+    expect(rewritten("../../top.ts", mirrorAt(base, `${GATEWAY}/TOKEN`))).toBe("/TOKEN/https/example.org/top.ts");
   });
 });

@@ -57,27 +57,46 @@ export function gatewayAddress(url: URL, gateway: string): string {
   return `${address.protocol}//${user}${address.host}${prefix}${mirroredPath(url)}`;
 }
 
+/** Where a document is, at its origin and at the gateway. */
+export interface Mirror {
+  base: URL;
+  mirrored: URL;
+  /** The gateway's own address, without a slash at the end. */
+  gateway: URL;
+}
+
+export function mirrorAt(base: URL, gateway: string): Mirror {
+  return { base, mirrored: new URL(gatewayAddress(base, gateway)), gateway: new URL(gateway) };
+}
+
 /**
- * What a document at `base` must say in place of `reference`, so that the player asks the gateway for it. A reference
- * that leads to the right address through the gateway stays as it is. One to another origin becomes a whole address: a
- * password of the player's address is for its own origin only.
+ * What the document must say in place of `reference`, which leads to `target`, so that the player asks the gateway for
+ * it. A reference that leads to the right address through the gateway stays as it is. One to another origin becomes a
+ * whole address: a password of the player's address is for its own origin only.
  */
-export function rewritten(reference: string, base: URL, gateway: string): string {
-  const target = resolved(reference, base);
+export function rewritten(
+  reference: string,
+  { base, mirrored, gateway }: Mirror,
+  target = resolved(reference, base),
+): string {
   if (!target || !isHttp(target)) return reference;
-  const wanted = gatewayAddress(target, gateway);
-  if (target.username === "" && resolved(reference, new URL(gatewayAddress(base, gateway)))?.href === wanted)
-    return reference;
-  if (target.origin !== base.origin || target.username !== "") return wanted;
-  return `${new URL(gateway).pathname.replace(/\/$/, "")}${mirroredPath(target)}`;
+  const isForeign = target.origin !== base.origin || target.username !== "";
+  if (isForeign) return gatewayAddress(target, gateway.href);
+  const path = `${gateway.pathname.replace(/\/$/, "")}${mirroredPath(target)}`;
+  const through = resolved(reference, mirrored);
+  const isRight = through?.host === gateway.host && `${through.pathname}${queryOf(through)}` === path;
+  return isRight ? reference : path;
 }
 
 /** The absolute address without its fragment. Undefined if the reference gives no address. */
 export function resolved(reference: string, base: URL): URL | undefined {
-  if (!URL.canParse(reference, base)) return undefined;
-  const url = new URL(reference, base);
-  url.hash = "";
-  return url;
+  try {
+    const url = new URL(reference, base);
+    if (url.href.includes("#")) url.hash = "";
+    return url;
+  } catch {
+    return undefined;
+  }
 }
 
 export function isHttp({ protocol }: URL): boolean {

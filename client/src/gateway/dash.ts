@@ -1,6 +1,6 @@
 /** Rewrites DASH manifests (ISO/IEC 23009-1) for the gateway, and tells which addresses are segments. No I/O. */
 import { DOMParser, XMLSerializer } from "@xmldom/xmldom";
-import { resolved, rewritten } from "./addresses";
+import { mirrorAt, resolved, rewritten } from "./addresses";
 import type { Playlist } from "./hls";
 
 export interface Manifest extends Playlist {
@@ -20,10 +20,6 @@ const MEDIA_ATTRIBUTES: Partial<Record<string, readonly string[]>> = {
 };
 /** Elements whose text is the address of another manifest. */
 const MANIFEST_ELEMENTS = new Set(["Location", "PatchLocation"]);
-
-export function isDash(text: string): boolean {
-  return /^[^]{0,4000}?<(?:\w+:)?MPD[\s>]/.test(text);
-}
 
 /** A document that is not XML stays as it is: its relative addresses work. */
 export function rewriteDash(text: string, manifest: Manifest): string {
@@ -60,7 +56,7 @@ function rewriteBases(element: Element, children: readonly Element[], base: URL,
     const url = resolved(textOf(child), base);
     inner ??= url;
     if (url && !url.pathname.endsWith("/") && nameOf(element) === "Representation") manifest.onSegment(url);
-    child.textContent = rewritten(textOf(child), base, manifest.gateway);
+    child.textContent = rewritten(textOf(child), mirrorAt(base, manifest.gateway));
   }
   return inner ?? base;
 }
@@ -70,7 +66,7 @@ function rewriteMedia(element: Element, name: string, base: URL, manifest: Manif
   if (!reference) return;
   const url = resolved(reference, base);
   if (url) (url.href.includes("$") ? manifest.onTemplate : manifest.onSegment)(url);
-  element.setAttribute(name, rewritten(reference, base, manifest.gateway));
+  element.setAttribute(name, rewritten(reference, mirrorAt(base, manifest.gateway)));
 }
 
 /** The value is a list of addresses (§5.8.4.11). */
@@ -82,7 +78,7 @@ function rewriteClock(element: Element, base: URL, manifest: Manifest): void {
 function small(reference: string, base: URL, manifest: Manifest): string {
   const url = resolved(reference, base);
   if (url) manifest.onSmall(url);
-  return rewritten(reference, base, manifest.gateway);
+  return rewritten(reference, mirrorAt(base, manifest.gateway));
 }
 
 function elementsIn(element: Element): Element[] {

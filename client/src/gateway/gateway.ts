@@ -4,11 +4,13 @@
  */
 import { randomBytes } from "node:crypto";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { isIP, type AddressInfo } from "node:net";
+import { networkInterfaces } from "node:os";
 import express, { type NextFunction, type Request, type Response } from "express";
 import type { GetOptions, TransportOption } from "../api";
 import { CONNECTIONS_DEFAULT } from "../settings";
 import { createNodeClient } from "../node";
+import { guardOrigins } from "../origin-guard";
 import { Activity } from "./activity";
 import { parseMirrored } from "./addresses";
 import { Catalogue } from "./catalogue";
@@ -31,6 +33,8 @@ export interface GatewayOptions {
   port?: number;
   /** Default 127.0.0.1. Another address lets other machines in, and addresses then begin with a token. */
   host?: string;
+  /** Hosts of private networks that it may ask although other machines can reach it. */
+  privateHosts?: readonly string[];
   transport?: TransportOption;
   mode?: GetOptions["mode"];
   connections?: number;
@@ -53,6 +57,8 @@ export class GatewayError extends Error {
 
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { origoUrl, transport, reportRecords, mode, connections, host = LOOPBACK } = options;
+  const isPublic = !isLoopback(host);
+  if (isPublic) guardOrigins(options.privateHosts ?? []);
   const client = createNodeClient({
     origoUrl,
     source: "cli",
@@ -63,9 +69,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     client,
     catalogue: new Catalogue(),
     activity: new Activity(() => performance.now()),
+    downloads: new Set(),
     options: { ...(mode === undefined ? {} : { mode }), ...(connections === undefined ? {} : { connections }) },
   };
-  const isPublic = !isLoopback(host);
   const prefix = isPublic ? `/${randomBytes(TOKEN_BYTES).toString("base64url")}` : "";
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS });
   server.maxConnections = CONNECTIONS_MAX;
@@ -73,8 +79,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const port = await listen(server, host, options.port ?? GATEWAY_PORT_DEFAULT);
     server.on("request", createApp(services, { port, publicHost: isPublic ? host : undefined, prefix }));
     void client.warm(connections ?? CONNECTIONS_DEFAULT);
-    const shownHost = host.includes(":") ? `[${host}]` : host;
-    return { url: `http://${shownHost}:${port}${prefix}`, isPublic, close: () => close(server, services) };
+    return { url: `http://${reachableHost(host)}:${port}${prefix}`, isPublic, close: () => close(server, services) };
   } catch (error) {
     await client.close();
     throw error;
@@ -140,6 +145,15 @@ function isOwn(url: URL, { port, publicHost }: Place): boolean {
 
 export function isLoopback(host: string): boolean {
   return /^(?:localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|\[::ffff:7f[0-9a-f:]+\])$/i.test(host);
+}
+
+/** The host as players write it. A gateway on all addresses of the machine is reachable under each of them. */
+function reachableHost(host: string): string {
+  const isAny = host === "0.0.0.0" || host === "::";
+  const outer = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+  const found = isAny ? outer.find(({ internal, family }) => !internal && family === "IPv4")?.address : undefined;
+  const shown = found ?? (isAny ? LOOPBACK : host);
+  return isIP(shown) === 6 ? `[${shown}]` : shown;
 }
 
 async function listen(server: Server, host: string, port: number): Promise<number> {

@@ -1,4 +1,5 @@
 /** Whom the gateway refuses: everything that a web page causes. */
+import { hostname } from "node:os";
 import { refusalOf, type GuardedRequest } from "./guard";
 
 const own = { port: 7690, publicHost: undefined };
@@ -39,7 +40,10 @@ describe("guard", () => {
     ["192.168.1.2:7690", undefined],
     ["127.0.0.1:7690", undefined],
     ["media.home:7690", undefined],
+    [`${hostname()}:7690`, undefined],
+    [`${hostname().split(".")[0]}.local:7690`, undefined],
     ["evil.example:7690", 421],
+    [`${hostname()}.evil.example:7690`, 421],
   ])("with --host media.home, Host %s", (host, status) =>
     expect(statusOf({ host }, { port: 7690, publicHost: "media.home" })).toBe(status),
   );

@@ -3,6 +3,7 @@
  * download. Players send none of these headers. Pure. Rules: docs/spec/threat-model.md.
  */
 import { isIP } from "node:net";
+import { hostname } from "node:os";
 import { shown } from "./addresses";
 
 export interface GuardedRequest {
@@ -55,7 +56,13 @@ function isOwnHost(host: string | undefined, { port, publicHost }: Guarding): bo
   if (!split || split.port !== port) return false;
   if (LOOPBACK_NAMES.has(split.name)) return true;
   const literal = split.name.replace(/^\[|\]$/g, "");
-  return publicHost !== undefined && (isIP(literal) !== 0 || split.name === publicHost.toLowerCase());
+  return publicHost !== undefined && (isIP(literal) !== 0 || ownNames(publicHost).includes(split.name));
+}
+
+/** No page can take these names: its own would have to be one of them. */
+function ownNames(publicHost: string): string[] {
+  const name = hostname().toLowerCase();
+  return [publicHost.toLowerCase(), name, `${name.split(".")[0]}.local`];
 }
 
 function refuse(status: number, message: string): Refusal {

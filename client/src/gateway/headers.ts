@@ -1,5 +1,6 @@
 /** Headers on their way through the gateway: what an origin gets of a player's request, and a player of the answer. */
 import type { IncomingHttpHeaders } from "node:http";
+import { formatOfType } from "../video/recognise";
 import { gatewayAddress, isHttp, parseMirrored, resolved } from "./addresses";
 
 /** RFC 9110 §7.6.1, and what the gateway sets itself. */
@@ -121,11 +122,7 @@ export function safety(type: string | null): Record<string, string> {
 }
 
 export function isMedia(type: string | null): boolean {
-  return /^(?:video|audio)\//i.test(type ?? "") && !isPlaylistType(type);
-}
-
-export function isPlaylistType(type: string | null): boolean {
-  return /mpegurl|dash(?:\+xml|\.mpd)/i.test(type ?? "");
+  return /^(?:video|audio)\//i.test(type ?? "") && formatOfType(type) === undefined;
 }
 
 /**

@@ -2,7 +2,7 @@
  * Rewrites HLS playlists (RFC 8216, and tags of its successor) for the gateway, line by line, so unknown tags stay.
  * It also tells what each address is. No I/O.
  */
-import { resolved, rewritten } from "./addresses";
+import { mirrorAt, resolved, rewritten } from "./addresses";
 
 /** Where a playlist came from, and who wants to know what it names. */
 export interface Playlist {
@@ -22,14 +22,11 @@ const VARIABLE = /\{\$([\w-]+)\}/g;
 /** Tags that name media: the others name playlists, keys and data. */
 const SEGMENT_TAG = /^#EXT-X-(?:MAP|PART|PRELOAD-HINT):/;
 
-export function isHls(text: string): boolean {
-  return /^\uFEFF?#EXTM3U/.test(text);
-}
-
 export function rewriteHls(text: string, playlist: Playlist): string {
   const variables = new Map<string, string>();
   /** A list of stations has no tags of HLS, and its entries may be anything. */
   const isList = !/^#EXT-X-/m.test(text);
+  const mirror = mirrorAt(playlist.base, playlist.gateway);
   let namesPlaylist = false;
   const expanded = (reference: string): string =>
     reference.replace(VARIABLE, (whole, name: string) => variables.get(name) ?? whole);
@@ -38,7 +35,7 @@ export function rewriteHls(text: string, playlist: Playlist): string {
     if (plain.includes("{$")) return reference;
     const url = resolved(plain, playlist.base);
     if (url) note?.(url);
-    return rewritten(plain, playlist.base, playlist.gateway);
+    return rewritten(plain, mirror, url);
   };
   return text.replace(/[^\r\n]+/g, (line) => {
     if (line.startsWith("#EXT-X-DEFINE:")) define(line, playlist.base, variables);

@@ -3,16 +3,16 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
 import type { Dispatcher } from "undici";
 import { codingsOf, decoded, dispatcher, pathOf } from "../origin-node";
-import { headersForOrigin, headersForPlayer, isMedia, isPlaylistType } from "./headers";
-import { isHls } from "./hls";
-import { isDash } from "./dash";
+import { formatOfContent, formatOfName, formatOfType } from "../video/recognise";
+import { headersForOrigin, headersForPlayer } from "./headers";
 
 /** A longer playlist is passed on as it is. */
 const PLAYLIST_BYTES_MAX = 32 << 20;
 /** An answer of another type may be a playlist: its first bytes decide. */
 const OPAQUE_TYPE = /^(?:text\/|application\/(?:octet-stream|xml)|binary\/|$)/i;
+/** These tell whether the rest is worth reading. */
+const BEGINNING_BYTES = 64;
 const OF_BYTES = new Set(["content-encoding", "content-length", "content-range", "accept-ranges"]);
-const PLAYLIST_PATH = /\.(?:m3u8?|mpd)$/i;
 
 export interface OriginRequest {
   url: URL;
@@ -37,7 +37,7 @@ export interface OriginAnswer {
 export async function askOrigin(request: OriginRequest): Promise<OriginAnswer> {
   const { url, method, gateway, signal } = request;
   const headers = headersForOrigin(request.headers, gateway);
-  const isLikelyPlaylist = PLAYLIST_PATH.test(url.pathname);
+  const isLikelyPlaylist = isNamedPlaylist(url);
   // A playlist is rewritten, so its parts are of no use.
   if (isLikelyPlaylist) delete headers.range;
   const encoding = isLikelyPlaylist ? "gzip, deflate, br" : "identity";
@@ -76,12 +76,13 @@ function headersOf(answered: Dispatcher.ResponseData["headers"]): Headers {
 function mayBePlaylist({ status, origin }: OriginAnswer, url: URL, method: string): boolean {
   if (status !== 200 && status !== 206) return false;
   const type = origin.get("content-type");
-  const hasBody = method !== "HEAD";
-  return (
-    isPlaylistType(type) ||
-    (hasBody && OPAQUE_TYPE.test(type ?? "")) ||
-    (PLAYLIST_PATH.test(url.pathname) && !isMedia(type))
-  );
+  const isOpaque = method !== "HEAD" && OPAQUE_TYPE.test(type ?? "");
+  return isOpaque || formatOfType(type) !== undefined || isNamedPlaylist(url);
+}
+
+/** A name of a playlist counts whatever the type is. The body's beginning decides. */
+function isNamedPlaylist({ href }: URL): boolean {
+  return formatOfName(href) !== undefined || /\.m3u$/i.test(new URL(href).pathname);
 }
 
 function isWhole(contentRange: string | null): boolean {
@@ -108,16 +109,18 @@ async function readPlaylist(
   let bytes = 0;
   for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
     pieces.push(next.value);
+    const beforeBytes = bytes;
     bytes += next.value.length;
-    const isOther = pieces.length === 1 && !beginsLikePlaylist(next.value);
-    if (isOther || bytes > PLAYLIST_BYTES_MAX) return { text: undefined, body: replayed() };
+    const isBegun = beforeBytes < BEGINNING_BYTES && bytes >= BEGINNING_BYTES;
+    if (bytes > PLAYLIST_BYTES_MAX || (isBegun && !beginsLikePlaylist(Buffer.concat(pieces))))
+      return { text: undefined, body: replayed() };
   }
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(Buffer.concat(pieces));
-  return isHls(text) || isDash(text) ? { text, body: replayed() } : { text: undefined, body: replayed() };
+  return { text: formatOfContent(text) === undefined ? undefined : text, body: replayed() };
 }
 
-function beginsLikePlaylist(bytes: Uint8Array): boolean {
-  return /^\uFEFF?\s*(?:#EXTM3U|<)/.test(new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(0, 64)));
+function beginsLikePlaylist(bytes: Buffer): boolean {
+  return /^\uFEFF?\s*(?:#EXTM3U|<)/.test(bytes.subarray(0, BEGINNING_BYTES).toString());
 }
 
 /** The body without its content coding. */

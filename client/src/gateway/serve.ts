@@ -7,13 +7,14 @@ import { pipeline } from "node:stream/promises";
 import { formatContentRange, strongValidator, type ResponseHead } from "@tributary/contract";
 import type { Download, GetOptions } from "../api";
 import type { ProxyClient } from "../client";
-import { messageOf } from "../errors";
+import { DownloadError, messageOf } from "../errors";
 import { linkedAbort } from "../modes/http";
+import { formatOfContent, formatOfType } from "../video/recognise";
 import type { Activity, TransferLog } from "./activity";
 import type { Catalogue } from "./catalogue";
 import { rewriteDash } from "./dash";
-import { headersByProxies, isPlaylistType } from "./headers";
-import { isHls, rewriteHls } from "./hls";
+import { headersByProxies } from "./headers";
+import { rewriteHls } from "./hls";
 import { askOrigin, type OriginAnswer } from "./origin";
 import { carriableOf, routeOf, type Carriable, type Route } from "./route";
 
@@ -22,9 +23,13 @@ export interface ServeServices {
   catalogue: Catalogue;
   activity: Activity;
   options: Pick<GetOptions, "mode" | "connections">;
+  /** Those that are under way. */
+  downloads: Set<Download>;
 }
 
 const PLAYER_CHARS_MAX = 64;
+/** A download of a player that pauses holds some 30 MB. */
+const DOWNLOADS_MAX = 32;
 
 /** `gateway` is the address of the gateway as the player wrote it, without a slash at the end. */
 export async function serve(
@@ -41,7 +46,11 @@ export async function serve(
     await exchange.execute();
   } catch (error) {
     if (response.headersSent || response.destroyed) response.destroy();
-    else response.writeHead(502, { "content-type": "text/plain; charset=utf-8" }).end(`${sentence(url, error)}\n`);
+    else {
+      const isRefused = error instanceof DownloadError && error.kind === "egressRefused";
+      const text = isRefused ? error.message : sentence(url, error);
+      response.writeHead(isRefused ? 403 : 502, { "content-type": "text/plain; charset=utf-8" }).end(`${text}\n`);
+    }
   } finally {
     log.end(response.headersSent ? response.statusCode : undefined);
   }
@@ -120,9 +129,14 @@ class Exchange {
   }
 
   #get(options: GetOptions): Download | string {
+    const { client, options: given, downloads } = this.#services;
+    if (downloads.size >= DOWNLOADS_MAX) return `${DOWNLOADS_MAX} requests are with the proxies`;
     try {
-      const { client, options: given } = this.#services;
-      return client.get(this.#url.href, { ...given, ...options, player: this.#player, signal: this.#gone.signal });
+      const wishes = { ...given, ...options, player: this.#player, signal: this.#gone.signal };
+      const download = client.get(this.#url.href, wishes);
+      downloads.add(download);
+      void download.record.then(() => downloads.delete(download));
+      return download;
     } catch (error) {
       return messageOf(error);
     }
@@ -188,7 +202,9 @@ class Exchange {
       onTemplate: (url: URL) => catalogue.noteTemplate(url, this.#url),
       onSmall: (url: URL) => catalogue.noteSmall(url, this.#url),
     };
-    const bytes = Buffer.from(isHls(text) ? rewriteHls(text, playlist) : rewriteDash(text, playlist));
+    const bytes = Buffer.from(
+      formatOfContent(text) === "hls" ? rewriteHls(text, playlist) : rewriteDash(text, playlist),
+    );
     await this.#send(status, { ...headers, "content-length": String(bytes.length) }, [bytes]);
   }
 
@@ -213,7 +229,7 @@ function refusalOf({ status, headers }: ResponseHead, etag: string | undefined):
   if (status !== 200 && status !== 206) return `the proxies got status ${status}`;
   if (etag !== undefined && headers.etag !== etag) return "the proxies got another version";
   const type = headers["content-type"] ?? null;
-  return isPlaylistType(type) || /^text\/html/i.test(type ?? "") ? `the proxies got ${type}` : undefined;
+  return formatOfType(type) !== undefined || /^text\/html/i.test(type ?? "") ? `the proxies got ${type}` : undefined;
 }
 
 /**

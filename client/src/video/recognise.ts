@@ -2,25 +2,27 @@
 
 export type PlaylistFormat = "hls" | "dash";
 
-const TYPES: Record<string, PlaylistFormat> = {
-  "application/vnd.apple.mpegurl": "hls",
-  "application/x-mpegurl": "hls",
-  "audio/mpegurl": "hls",
-  "audio/x-mpegurl": "hls",
-  "application/dash+xml": "dash",
-};
+/** Servers write these in many ways, for example `application/x-mpegURL` and `video/vnd.mpeg.dash.mpd`. */
+const TYPES: readonly [RegExp, PlaylistFormat][] = [
+  [/\/(?:[\w.]+\.|x-)?mpegurl$/, "hls"],
+  [/\/(?:[\w.]+\.|x-)?dash(?:\+xml|\.mpd)$/, "dash"],
+];
 
 const NAMES: Record<string, PlaylistFormat> = { m3u8: "hls", mpd: "dash" };
 
+/** What may come before the first element of XML. Each text matches in one way only, so a long one costs no time. */
+const PROLOG = /^(?:\s|<\?[^>]*>|<!--(?:[^-]|-(?!->))*-->|<!DOCTYPE[^>]*>)*/;
+
 /** What the beginning of a body is. `text` may have a byte order mark. */
 export function formatOfContent(text: string): PlaylistFormat | undefined {
-  const start = text.replace(/^\uFEFF/, "").trimStart();
-  if (/^#EXTM3U(\s|$)/.test(start)) return "hls";
-  return /^(<\?xml[^>]*\?>)?(\s|<!--.*?-->|<!DOCTYPE[^>]*>)*<(\w+:)?MPD[\s>]/s.test(start) ? "dash" : undefined;
+  const start = text.replace(/^\uFEFF?\s*/, "");
+  if (/^#EXTM3U(?:\s|$)/.test(start)) return "hls";
+  return /^<(?:\w+:)?MPD[\s>]/.test(start.replace(PROLOG, "")) ? "dash" : undefined;
 }
 
 export function formatOfType(contentType: string | null | undefined): PlaylistFormat | undefined {
-  return TYPES[(contentType ?? "").split(";")[0]!.trim().toLowerCase()];
+  const type = (contentType ?? "").split(";")[0]!.trim().toLowerCase();
+  return TYPES.find(([pattern]) => pattern.test(type))?.[1];
 }
 
 export function formatOfName(url: string): PlaylistFormat | undefined {
