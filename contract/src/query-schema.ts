@@ -217,18 +217,28 @@ const Arm = z
   .object({ n: z.number().int(), clients: z.number().int(), mean: finite.nullable(), median: finite.nullable() })
   .strict();
 
+const interval = z.tuple([finite, finite]).nullable();
+
 /**
- * Answer of POST /v1/query/difference: b - a of the means, with a 95 % interval by bootstrap over clients, since the
- * downloads of one client are not independent. `difference` and `ratio` are null if an arm has no download. `interval`
- * is null if an arm has fewer than two clients. `enough` says whether both arms have enough clients to trust it.
+ * Answer of POST /v1/query/difference: how much more the metric is in b than in a, for a typical client, with a 95 %
+ * confidence interval. Each client counts once. `design` says which clients are compared, and `compared` how many:
+ * with `pairs` those in both groups, each with itself; with `groups` those in one group only. It is null if no clients
+ * can be compared, and then the other values are null too. An interval is null with fewer than 6 clients.
+ *
+ * A rate (B/s) or a time (ms) that is above 0 in every download is compared by its logarithm. Then `ratio` is b over
+ * a, and `difference` is what this ratio means for a typical client of a. Otherwise `ratio` is null. `enough` says
+ * whether there are enough clients to trust the interval.
  */
 export const Difference = z
   .object({
     a: Arm,
     b: Arm,
+    design: z.enum(["pairs", "groups"]).nullable(),
+    compared: z.tuple([z.number().int(), z.number().int()]),
     difference: finite.nullable(),
-    interval: z.tuple([finite, finite]).nullable(),
+    interval,
     ratio: finite.nullable(),
+    ratioInterval: interval,
     enough: z.boolean(),
   })
   .strict();

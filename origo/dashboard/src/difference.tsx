@@ -1,6 +1,6 @@
 /**
- * Difference: compares the mean of a metric in two groups. Shows the difference with its 95 % confidence interval,
- * which Origo computes by a bootstrap over clients. Says when there are too few clients to trust it.
+ * Difference: compares a metric in two groups, client by client. Shows the difference with its 95 % confidence
+ * interval, which Origo computes, and how. Says when there are too few clients to trust it.
  */
 import { Autocomplete, Button, Select } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
@@ -101,12 +101,14 @@ function Answer({
 }) {
   const show = (value: number | null): string => (value === null ? NONE : quantity(value, unit));
   const empty = names.filter((_name, index) => answer[index === 0 ? "a" : "b"].n === 0);
+  const why =
+    empty.length > 0
+      ? `no matching download in ${empty.join(" or ")} has this metric`
+      : "no client is in both groups, and only one group has clients of its own";
   return (
     <div data-testid="difference">
       {answer.difference === null ? (
-        <p className="answer">
-          The groups cannot be compared: no matching download in <b>{empty.join(" or ")}</b> has this metric.
-        </p>
+        <p className="answer">The groups cannot be compared: {why}.</p>
       ) : (
         <Finding answer={answer} difference={answer.difference} metric={metric} names={names} show={show} />
       )}
@@ -129,12 +131,28 @@ function Answer({
           </tr>
         ))}
       </DataTable>
-      <p className="muted sum">
-        The interval is for the difference of the means. It is a bootstrap over clients, not over downloads, because the
-        downloads of one client are not independent.
-      </p>
+      <p className="muted sum">{methodOf(answer)}</p>
     </div>
   );
+}
+
+/** How the interval was computed, for the page. docs/use/researcher.md says the same. */
+export function methodOf({ design, compared, ratio }: Difference): string {
+  const scale =
+    ratio === null
+      ? "Values are compared as they are."
+      : "Lines differ by factors, so logarithms are compared. The ratio is for a typical client. The difference is " +
+        "what the ratio means for a typical client of the first group.";
+  const each = "Each client counts once, because the downloads of one client are not independent.";
+  if (design === null) return each;
+  const [ofA, ofB] = compared.map((clients) => count(clients));
+  const how =
+    design === "pairs"
+      ? `Compared are the clients that are in both groups, each with itself: ${ofA} (Hodges-Lehmann estimate, ` +
+        "signed-rank interval)."
+      : `Compared are the clients that are in one group only: ${ofA} of the first, ${ofB} of the second ` +
+        "(Hodges-Lehmann estimate, Brunner-Munzel interval).";
+  return `${each} ${how} ${scale}`;
 }
 
 interface FindingProps {
@@ -145,35 +163,39 @@ interface FindingProps {
   show: (value: number) => string;
 }
 
-function Finding({ answer: { interval, ratio, enough }, difference, metric, names, show }: FindingProps) {
+function Finding({ answer, difference, metric, names, show }: FindingProps) {
+  const { interval, ratio, ratioInterval, enough, compared } = answer;
   const apart = interval !== null && (interval[0] > 0 || interval[1] < 0);
   return (
     <>
       <p className="answer">
-        Mean {metric}, <b>{names[1]}</b> minus <b>{names[0]}</b>: <b>{signed(difference, show)}</b>
-        {interval ? (
+        {metric}, <b>{names[1]}</b>{" "}
+        {ratio === null ? (
           <>
-            {" "}
-            (95 % confidence interval: {signed(interval[0], show)} to {signed(interval[1], show)})
+            minus <b>{names[0]}</b>: <b>{signed(difference, show)}</b>
+            {interval ? ` (${LEVEL}: ${signed(interval[0], show)} to ${signed(interval[1], show)})` : null}.
           </>
-        ) : null}
-        .{ratio === null ? null : <> The ratio is {ratio.toFixed(2)}.</>}
+        ) : (
+          <>
+            over <b>{names[0]}</b>: <b>{ratio.toFixed(2)}</b>
+            {ratioInterval ? ` (${LEVEL}: ${ratioInterval[0].toFixed(2)} to ${ratioInterval[1].toFixed(2)})` : null}.
+            For a typical client of {names[0]} this is <b>{signed(difference, show)}</b>
+            {interval ? ` (${signed(interval[0], show)} to ${signed(interval[1], show)})` : null}.
+          </>
+        )}
       </p>
-      {interval && enough ? (
-        <p>
-          <Tag tone={apart ? "good" : "warn"}>
-            {apart
-              ? "The interval does not contain 0: the groups differ"
-              : "The interval contains 0: no clear difference"}
-          </Tag>
-        </p>
-      ) : (
-        <p>
-          <Tag tone="warn">Too few clients for a reliable interval</Tag>
-        </p>
-      )}
+      <p>
+        <Tag tone={interval && enough && apart ? "good" : "warn"}>
+          {interval && enough
+            ? apart
+              ? `The interval does not contain ${ratio === null ? 0 : 1}: the groups differ`
+              : `The interval contains ${ratio === null ? 0 : 1}: no clear difference`
+            : `Not enough clients for a reliable interval: ${Math.min(...compared)}, and 20 are needed`}
+        </Tag>
+      </p>
     </>
   );
 }
 
+const LEVEL = "95 % confidence interval";
 const signed = (value: number, show: (value: number) => string): string => `${value > 0 ? "+" : ""}${show(value)}`;

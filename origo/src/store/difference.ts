@@ -1,27 +1,29 @@
 /**
- * Difference: compares two groups of downloads with a bootstrap over clients. The downloads of one client are alike
- * (same line, same place), so whole clients are drawn, not downloads (cluster bootstrap; Field and Welsh 2007, J. R.
- * Stat. Soc. B 69(3)). A client with downloads in both groups is drawn with both.
+ * Difference: compares a metric in two groups of downloads, client by client. The downloads of one client are alike, so
+ * each client counts once. Clients with downloads in both groups are compared with themselves. Where they are too few,
+ * the clients of one group are compared with those of the other. Rates and times are compared by their logarithms,
+ * since lines differ by factors.
  */
 import type { z } from "zod";
 import type { Difference, DifferenceQuery } from "@tributary/contract/query-schema";
 import type { Database, Row } from "./database";
 import { faultAt } from "./faults";
+import { shiftBetween, shiftWithin, type Shift } from "./intervals";
 import { known, knownNumber, Places, valueFor, whereOf } from "./sql";
 
-/** When there are more clients, they are merged at random. This bounds the work and keeps the interval. */
-const CLUSTERS_MAX = 2000;
-const RESAMPLES = 1000;
-/** With fewer clients in a group, the percentiles of a bootstrap are too narrow. */
-const CLIENTS_ENOUGH = 20;
+/** The methods hold their 95 % from this many clients on. */
+export const CLIENTS_ENOUGH = 20;
+/** This bounds the time that Origo serves nobody else. The interval of so many clients is narrow already. */
+const CLIENTS_MAX = 20_000;
+const UNITS_OF_FACTORS: readonly (string | null)[] = ["B/s", "ms"];
 
-/** The sums and counts of one client, or of some merged clients, in the groups a and b. */
-interface Cluster {
-  sumA: number;
-  countA: number;
-  sumB: number;
-  countB: number;
+/** Means of one client. A client that is in one group only has one of them. */
+interface Client {
+  a: number | null;
+  b: number | null;
 }
+
+type Compared = Pick<Difference, "design" | "compared" | "enough"> & { typicalA: number; shift: Shift | null };
 
 /** Throws a QueryFault. */
 export async function queryDifference(
@@ -30,38 +32,39 @@ export async function queryDifference(
 ): Promise<Difference> {
   if (query.a === query.b) throw faultAt("b", "must differ from a");
   const places = new Places();
-  const metric = knownNumber(query.metric, "metric").sql;
+  const { sql: metric, unit } = knownNumber(query.metric, "metric");
   const field = known(query.field, "field");
   const [a, b] = [places.add(valueFor(field, query.a, "a")), places.add(valueFor(field, query.b, "b"))];
   const where = whereOf(query.where, places, [`${metric} IS NOT NULL`, `${field.sql} IN (${a}, ${b})`]);
-  const selected = `client_id, ${field.sql} = ${b} AS is_b, (${metric})::DOUBLE PRECISION AS v`;
+  const selected = `id, client_id, ${field.sql} = ${b} AS is_b, (${metric})::DOUBLE PRECISION AS v`;
   const from = `(SELECT ${selected} FROM downloads ${where}) t`;
-  const [arms, clients] = await Promise.all([
-    database.all(
-      `SELECT is_b, count(*) AS n, count(DISTINCT client_id) AS clients, avg(v) AS mean,
-      percentile_cont(0.5) WITHIN GROUP (ORDER BY v) AS median FROM ${from} GROUP BY is_b`,
-      places.values,
-    ),
-    database.all(
-      `SELECT ${sums("NOT is_b", "a")}, ${sums("is_b", "b")} FROM ${from} GROUP BY client_id`,
-      places.values,
-    ),
-  ]);
-  const [armA, armB] = [armOf(arms.find(({ is_b }) => is_b === false)), armOf(arms.find(({ is_b }) => is_b === true))];
-  const testable = armA.clients >= 2 && armB.clients >= 2;
-  return {
-    a: armA,
-    b: armB,
-    difference: armA.mean === null || armB.mean === null ? null : armB.mean - armA.mean,
-    ratio: !armA.mean || armB.mean === null ? null : armB.mean / armA.mean,
-    interval: testable ? intervalOf(clustersOf(clients)) : null,
-    enough: Math.min(armA.clients, armB.clients) >= CLIENTS_ENOUGH,
-  };
+  const arms = await database.all(
+    `SELECT is_b, count(*) AS n, count(DISTINCT client_id) AS clients, avg(v) AS mean, min(v) AS least,
+    percentile_cont(0.5) WITHIN GROUP (ORDER BY v) AS median FROM ${from} GROUP BY is_b`,
+    places.values,
+  );
+  const [rowA, rowB] = [arms.find(({ is_b }) => is_b === false), arms.find(({ is_b }) => is_b === true)];
+  const byFactor = UNITS_OF_FACTORS.includes(unit) && arms.every(({ least }) => Number(least) > 0);
+  const clients = rowA && rowB ? await database.all(clientsSql(from, byFactor ? "ln(v)" : "v"), places.values) : [];
+  const compared = compare(clients.map(clientOf));
+  return { a: armOf(rowA), b: armOf(rowB), ...answerOf(compared, byFactor) };
 }
 
-const sums = (condition: string, name: string): string =>
-  `coalesce(sum(v) FILTER (WHERE ${condition}), 0) AS sum_${name}, ` +
-  `count(*) FILTER (WHERE ${condition}) AS count_${name}`;
+/**
+ * The means of each client. Of a client in both groups, as many downloads of the one as of the other count, chosen by
+ * their random ids: then its difference is as often above as below 0 if the groups do not differ, whatever the
+ * distribution, as the signed-rank test requires.
+ */
+const clientsSql = (from: string, value: string): string => `
+  WITH placed AS (
+    SELECT *, row_number() OVER (PARTITION BY client_id, is_b ORDER BY id) AS place FROM ${from}
+  ), counted AS (
+    SELECT client_id, count(*) FILTER (WHERE NOT is_b) AS of_a, count(*) FILTER (WHERE is_b) AS of_b
+    FROM placed GROUP BY client_id
+  )
+  SELECT avg(${value}) FILTER (WHERE NOT is_b AND (of_b = 0 OR place <= of_b)) AS a,
+    avg(${value}) FILTER (WHERE is_b AND (of_a = 0 OR place <= of_a)) AS b
+  FROM placed JOIN counted USING (client_id) GROUP BY client_id ORDER BY client_id`;
 
 const armOf = (row: Row | undefined): Difference["a"] =>
   row === undefined
@@ -73,47 +76,58 @@ const armOf = (row: Row | undefined): Difference["a"] =>
         median: Number(row["median"]),
       };
 
-function clustersOf(rows: readonly Row[]): Cluster[] {
-  const clusters = Array.from({ length: Math.min(rows.length, CLUSTERS_MAX) }, (): Cluster => ({
-    sumA: 0,
-    countA: 0,
-    sumB: 0,
-    countB: 0,
-  }));
-  rows.forEach((row, index) => {
-    const cluster = clusters[index % clusters.length]!;
-    cluster.sumA += Number(row["sum_a"]);
-    cluster.countA += Number(row["count_a"]);
-    cluster.sumB += Number(row["sum_b"]);
-    cluster.countB += Number(row["count_b"]);
-  });
-  return clusters;
+const numberOf = (cell: Row[string] | undefined): number | null =>
+  cell === null || cell === undefined ? null : Number(cell);
+const clientOf = ({ a, b }: Row): Client => ({ a: numberOf(a), b: numberOf(b) });
+
+/** Compares clients with themselves if enough of them are in both groups, or if no others could be compared. */
+export function compare(clients: readonly Client[]): Compared {
+  const both = some(clients.filter((each): each is { a: number; b: number } => each.a !== null && each.b !== null));
+  const onlyA = some(clients.flatMap(({ a, b }) => (a !== null && b === null ? [a] : [])));
+  const onlyB = some(clients.flatMap(({ a, b }) => (b !== null && a === null ? [b] : [])));
+  const least = Math.min(onlyA.length, onlyB.length);
+  if (both.length >= CLIENTS_ENOUGH || both.length > least) return within(both);
+  if (least === 0) return { design: null, compared: [0, 0], enough: false, typicalA: 0, shift: null };
+  return {
+    design: "groups",
+    compared: [onlyA.length, onlyB.length],
+    enough: least >= CLIENTS_ENOUGH,
+    typicalA: medianOf(onlyA),
+    shift: shiftBetween(onlyA, onlyB),
+  };
 }
 
-/**
- * The 2.5 and 97.5 percentiles of the difference of means over resamples. A resample that lacks a group is drawn again.
- */
-export function intervalOf(clusters: readonly Cluster[]): [number, number] | null {
-  let state = 1;
-  // Numerical Recipes' linear congruential generator: its high bits are good enough to draw clients, and the same each
-  // time.
-  const below = (bound: number): number => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * bound);
+/** At most CLIENTS_MAX, spread over the order of ids, so nobody fills the choice with clients of their own. */
+function some<T>(all: readonly T[]): readonly T[] {
+  const stride = Math.ceil(all.length / CLIENTS_MAX);
+  return stride <= 1 ? all : all.filter((_, index) => index % stride === 0);
+}
+
+const within = (both: readonly { a: number; b: number }[]): Compared => ({
+  design: "pairs",
+  compared: [both.length, both.length],
+  enough: both.length >= CLIENTS_ENOUGH,
+  typicalA: medianOf(both.map(({ a }) => a)),
+  shift: shiftWithin(both.map(({ a, b }) => b - a)),
+});
+
+function medianOf(values: readonly number[]): number {
+  const sorted = Float64Array.from(values).sort();
+  return (sorted[Math.floor((sorted.length - 1) / 2)]! + sorted[Math.ceil((sorted.length - 1) / 2)]!) / 2;
+}
+
+/** A shift of logarithms is a factor. In the metric's unit it is the factor of a typical client of `a`. */
+function answerOf({ typicalA, shift, ...rest }: Compared, byFactor: boolean): Omit<Difference, "a" | "b"> {
+  if (!shift) return { ...rest, difference: null, interval: null, ratio: null, ratioInterval: null };
+  const { estimate, interval } = shift;
+  if (!byFactor) return { ...rest, difference: estimate, interval, ratio: null, ratioInterval: null };
+  const [base, ratio] = [Math.exp(typicalA), Math.exp(estimate)];
+  const ratioInterval: Shift["interval"] = interval && [Math.exp(interval[0]), Math.exp(interval[1])];
+  return {
+    ...rest,
+    difference: base * (ratio - 1),
+    interval: ratioInterval && [base * (ratioInterval[0] - 1), base * (ratioInterval[1] - 1)],
+    ratio,
+    ratioInterval,
   };
-  const differences: number[] = [];
-  for (let tries = 0; differences.length < RESAMPLES && tries < 2 * RESAMPLES; tries++) {
-    const drawn: Cluster = { sumA: 0, countA: 0, sumB: 0, countB: 0 };
-    for (let count = 0; count < clusters.length; count++) {
-      const { sumA, countA, sumB, countB } = clusters[below(clusters.length)]!;
-      drawn.sumA += sumA;
-      drawn.countA += countA;
-      drawn.sumB += sumB;
-      drawn.countB += countB;
-    }
-    if (drawn.countA > 0 && drawn.countB > 0) differences.push(drawn.sumB / drawn.countB - drawn.sumA / drawn.countA);
-  }
-  if (differences.length < RESAMPLES) return null;
-  differences.sort((left, right) => left - right);
-  return [differences[Math.round(0.025 * (RESAMPLES - 1))]!, differences[Math.round(0.975 * (RESAMPLES - 1))]!];
 }

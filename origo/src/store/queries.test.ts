@@ -3,7 +3,6 @@ import { ChartQuery, DifferenceQuery, DownloadsQuery, type Chart } from "@tribut
 import { DATABASES, stopDatabases, type TestDatabase } from "../../test/databases";
 import { bareRecordOf, recordOf } from "../../../contract/test/samples";
 import type { DownloadRecord } from "@tributary/contract/schema";
-import { intervalOf } from "./difference";
 import { FIELDS, queryChart, queryDifference, queryDownloads, type Store } from ".";
 
 const NOW = 1_790_000_000_000;
@@ -352,74 +351,82 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
     await expect((async () => chart(query as never))()).rejects.toMatchObject({ field });
   });
 
-  test("a difference compares means, with an interval over clients", async () => {
-    const answer = await queryDifference(
-      store.database,
-      DifferenceQuery.parse({ metric: "durationMs", field: "arm:e1", a: "wide", b: "narrow" }),
-    );
+  const difference = (query: DifferenceQuery): ReturnType<typeof queryDifference> =>
+    queryDifference(store.database, DifferenceQuery.parse(query));
+  const NONE_COMPARED = {
+    design: null,
+    compared: [0, 0],
+    difference: null,
+    interval: null,
+    ratio: null,
+    ratioInterval: null,
+    enough: false,
+  };
+
+  test("a difference compares each client with itself, times by their logarithms", async () => {
+    const answer = await difference({ metric: "durationMs", field: "arm:e1", a: "wide", b: "narrow" });
     expect(answer).toMatchObject({
       a: { n: 30, clients: 3, mean: 30_000, median: 30_000 },
       b: { n: 30, clients: 3, mean: 31_000, median: 31_000 },
-      difference: 1000,
-      enough: false,
-    });
-    const [low, high] = answer.interval ?? [NaN, NaN];
-    expect(low).toBeLessThanOrEqual(1000);
-    expect(high).toBeGreaterThanOrEqual(1000);
-    const lonely = await queryDifference(
-      store.database,
-      DifferenceQuery.parse({ metric: "durationMs", field: "id", a: idOf(0), b: idOf(1) }),
-    );
-    expect(lonely).toMatchObject({ interval: null, difference: 1000, ratio: 2 });
-    const empty = await queryDifference(
-      store.database,
-      DifferenceQuery.parse({ metric: "durationMs", field: "arm:e1", a: "wide", b: "nobody's" }),
-    );
-    expect(empty).toEqual({
-      a: expect.objectContaining({ n: 30, mean: 30_000 }),
-      b: { n: 0, clients: 0, mean: null, median: null },
-      difference: null,
-      ratio: null,
+      design: "pairs",
+      compared: [3, 3],
       interval: null,
+      ratioInterval: null,
       enough: false,
     });
+    const meanLog = (client: number, odd: number): number => {
+      const logs = samples.filter((_, index) => index % 3 === client && index % 2 === odd);
+      return logs.reduce((sum, { durationMs }) => sum + Math.log(durationMs), 0) / logs.length;
+    };
+    const shifts = [0, 1, 2].map((client) => meanLog(client, 1) - meanLog(client, 0));
+    const averages = shifts.flatMap((one, index) => shifts.slice(index).map((other) => (one + other) / 2));
+    expect(Math.log(answer.ratio!)).toBeCloseTo(quantile(averages, 0.5), 9);
+    const typical = Math.exp(
+      quantile(
+        [0, 1, 2].map((client) => meanLog(client, 0)),
+        0.5,
+      ),
+    );
+    expect(answer.difference).toBeCloseTo(typical * (answer.ratio! - 1), 6);
+  });
+
+  test("a difference takes as many downloads of the one group as of the other from a client in both", async () => {
+    const answer = await difference({
+      metric: "netBytes",
+      field: "mode",
+      a: "coded",
+      b: "direct",
+      where: [{ field: "durationMs", op: "in", value: [1000, 4000, 7000, 13_000] }],
+    });
+    // All four are of the first client: 1, 7 and 13 s coded, 4 s direct. One of the three counts, by its id.
+    expect(answer).toMatchObject({
+      a: { n: 3, clients: 1 },
+      b: { n: 1, clients: 1 },
+      design: "pairs",
+      compared: [1, 1],
+      difference: 300_000,
+      ratio: null,
+    });
+  });
+
+  test("a difference compares clients that are in one group only where none is in both", async () => {
+    const query = { metric: "durationMs", field: "id", a: idOf(0), b: idOf(1) };
+    const lonely = await difference(query);
+    expect(lonely).toMatchObject({ design: "groups", compared: [1, 1], interval: null, enough: false });
+    expect([lonely.ratio, lonely.difference]).toEqual([expect.closeTo(2, 9), expect.closeTo(1000, 6)]);
+    expect(await difference({ ...query, b: "nobody" })).toEqual({
+      a: { n: 1, clients: 1, mean: 1000, median: 1000 },
+      b: { n: 0, clients: 0, mean: null, median: null },
+      ...NONE_COMPARED,
+    });
+  });
+
+  test("a difference is refused for a metric without numbers and for one group twice", async () => {
     await expect(
       queryDifference(store.database, DifferenceQuery.parse({ metric: "mode", field: "mode", a: "x", b: "y" })),
     ).rejects.toMatchObject({ field: "metric" });
     await expect(
       queryDifference(store.database, DifferenceQuery.parse({ metric: "durationMs", field: "mode", a: "x", b: "x" })),
     ).rejects.toMatchObject({ field: "b" });
-  });
-});
-
-describe("bootstrap over clients", () => {
-  /** Each client has its own mean and 50 downloads. Each arm has half of the clients. */
-  const clusters = (count: number, effect: number, seed: number): Parameters<typeof intervalOf>[0] => {
-    let state = seed;
-    const uniform = (): number => (state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0) / 2 ** 32;
-    return Array.from({ length: count }, (_, index) => {
-      const mean = 100 * (uniform() + uniform() + uniform());
-      return index % 2 === 0
-        ? { sumA: 50 * mean, countA: 50, sumB: 0, countB: 0 }
-        : { sumA: 0, countA: 0, sumB: 50 * (mean + effect), countB: 50 };
-    });
-  };
-
-  test("the interval contains the true difference in about 95 of 100 samples", () => {
-    let held = 0;
-    for (let seed = 1; seed <= 200; seed++) {
-      const [low, high] = intervalOf(clusters(80, 20, seed * 7919)) ?? [NaN, NaN];
-      if (low <= 20 && 20 <= high) held++;
-    }
-    expect(held).toBeGreaterThanOrEqual(180);
-    expect(held).toBeLessThanOrEqual(199);
-  });
-
-  test("the width depends on the number of clients, not of downloads", () => {
-    const [low, high] = intervalOf(clusters(80, 0, 1)) ?? [NaN, NaN];
-    // The standard deviation of a client's mean is 100 * sqrt(3 / 12) = 50. The one of the difference of two means of
-    // 40 clients is 50 * sqrt(2 / 40).
-    expect((high - low) / 2).toBeGreaterThan(0.7 * 1.96 * 50 * Math.sqrt(2 / 40));
-    expect((high - low) / 2).toBeLessThan(1.3 * 1.96 * 50 * Math.sqrt(2 / 40));
   });
 });
