@@ -70,6 +70,10 @@ export class HttpDelivery implements Feeder {
     }
   }
 
+  get clientName(): string {
+    return this.#options.wanted.client?.name ?? "";
+  }
+
   feed(budgetBytes: number): number {
     if (this.#ended || this.#waitsForClient) return 0;
     const spent = this.#spent();

@@ -97,6 +97,10 @@ export class Session implements Feeder, ChannelHandlers {
     this.#arm();
   }
 
+  get clientName(): string {
+    return this.#options.client.name;
+  }
+
   get activeRequests(): number {
     return this.#deliveries.size;
   }

@@ -4,7 +4,10 @@ class Source implements Feeder {
   sentBytes = 0;
   #leftBytes: number;
 
-  constructor(leftBytes: number) {
+  constructor(
+    leftBytes: number,
+    readonly clientName = "a",
+  ) {
     this.#leftBytes = leftBytes;
   }
   feed(budgetBytes: number): number {
@@ -30,13 +33,32 @@ test("shaper: two feeders share the rate evenly and do not exceed it (1 MB/s, 40
   expect(shaper.sentBytes).toBe(first + second);
 });
 
+test("shaper: a client with a hundred feeders gets as much as one with one feeder", () => {
+  jest.useFakeTimers();
+  const shaper = new Shaper(10_000_000, () => Date.now());
+  const many = Array.from({ length: 100 }, () => new Source(1e9, "many"));
+  const one = new Source(1e9, "one");
+  const short = new Source(10_000, "short");
+  for (const feeder of [...many, one, short]) shaper.wake(feeder);
+  jest.advanceTimersByTime(1000);
+  for (const feeder of [...many, one]) shaper.remove(feeder);
+  jest.useRealTimers();
+  const share = many.reduce((sum, { sentBytes }) => sum + sentBytes, 0) / one.sentBytes;
+  expect([share, short.sentBytes]).toEqual([expect.closeTo(1, 1), 10_000]);
+  const each = many.map(({ sentBytes }) => sentBytes);
+  expect(Math.max(...each) - Math.min(...each)).toBeLessThanOrEqual(4624);
+});
+
 test("shaper: at a high rate it sleeps 4 ms at a time and keeps the rate (20 MB/s, 1 s)", () => {
   jest.useFakeTimers();
   const startMs = Date.now();
   const wakings = new Set<number>();
   const shaper = new Shaper(20_000_000, () => Date.now());
   const source = new Source(1e9);
-  shaper.wake({ feed: (budgetBytes) => (wakings.add(Date.now() - startMs), source.feed(budgetBytes)) });
+  shaper.wake({
+    clientName: "a",
+    feed: (budgetBytes) => (wakings.add(Date.now() - startMs), source.feed(budgetBytes)),
+  });
   jest.advanceTimersByTime(1000);
   jest.useRealTimers();
   expect(source.sentBytes).toBeGreaterThan(0.99 * 20_000_000);
@@ -47,7 +69,7 @@ test("shaper: at a high rate it sleeps 4 ms at a time and keeps the rate (20 MB/
 test("shaper: a feeder with nothing to send gets no turns until it wakes the shaper", async () => {
   const shaper = new Shaper(0);
   let asked = 0;
-  const idle: Feeder = { feed: () => (asked++, 0) };
+  const idle: Feeder = { clientName: "a", feed: () => (asked++, 0) };
   shaper.wake(idle);
   await pause(20);
   expect(asked).toBe(1);

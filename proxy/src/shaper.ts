@@ -1,11 +1,14 @@
 /**
  * Shaper: decides who may send, and when. Everything that a proxy sends to clients goes through one shaper. It has one
  * token bucket for the whole proxy, gives turns of about equal size in rotation, and leaves the event loop free between
- * batches. It counts payload bytes; the rate does not include the headers of lower layers.
+ * batches. Clients take turns, and each client's feeders share its turns: so nobody gets more by asking more often. It
+ * counts payload bytes; the rate does not include the headers of lower layers.
  */
 import { Pacer } from "@tributary/protocol";
 
 export interface Feeder {
+  /** Who gets what it sends, by `clientOf`. */
+  readonly clientName: string;
   /**
    * Sends about `budgetBytes` and returns the bytes that it sent. After a 0 the feeder gets no turns until it calls
    * `Shaper.wake`.
@@ -27,8 +30,8 @@ export class Shaper {
   sentBytes = 0;
   #pacer: Pacer;
   #turnBytes: number;
-  /** In the order of their turns. */
-  readonly #ready = new Set<Feeder>();
+  /** The feeders that may have something to send, by client. Clients and feeders are in the order of their turns. */
+  readonly #ready = new Map<string, Set<Feeder>>();
   #scheduled = false;
   #timer: NodeJS.Timeout | undefined;
 
@@ -58,18 +61,37 @@ export class Shaper {
 
   /** The feeder may have something to send. */
   wake(feeder: Feeder): void {
-    this.#ready.add(feeder);
+    this.#add(feeder);
     this.#schedule();
   }
 
   remove(feeder: Feeder): void {
-    this.#ready.delete(feeder);
+    const own = this.#ready.get(feeder.clientName);
+    if (own?.delete(feeder) && own.size === 0) this.#ready.delete(feeder.clientName);
   }
 
   /** Takes bytes from the bucket that were sent without a turn, as short answers are. */
   debit(bytes: number): void {
     this.sentBytes += bytes;
     this.#pacer.take(bytes, this.#nowMs());
+  }
+
+  #add(feeder: Feeder): void {
+    const own = this.#ready.get(feeder.clientName);
+    if (own) own.add(feeder);
+    else this.#ready.set(feeder.clientName, new Set([feeder]));
+  }
+
+  /** Takes the feeder whose turn it is. Its client then comes last. */
+  #next(): Feeder | undefined {
+    const [first] = this.#ready;
+    if (!first) return undefined;
+    const [clientName, own] = first;
+    const [feeder] = own;
+    own.delete(feeder!);
+    this.#ready.delete(clientName);
+    if (own.size > 0) this.#ready.set(clientName, own);
+    return feeder;
   }
 
   #schedule(): void {
@@ -81,18 +103,18 @@ export class Shaper {
   #run(): void {
     this.#scheduled = false;
     const endMs = this.#nowMs() + BATCH_MS;
-    for (const feeder of this.#ready) {
+    while (this.#ready.size > 0) {
       const nowMs = this.#nowMs();
       if (nowMs >= endMs) break;
       if (!this.#pacer.canSend(this.#turnBytes, nowMs)) {
         this.#sleep(this.#pacer.nextMs(this.#turnBytes, nowMs) - nowMs);
         return;
       }
-      this.#ready.delete(feeder);
+      const feeder = this.#next()!;
       const sent = feeder.feed(this.#turnBytes, nowMs);
       if (sent === 0) continue;
       this.debit(sent);
-      this.#ready.add(feeder);
+      this.#add(feeder);
     }
     if (this.#ready.size > 0) this.#schedule();
   }
