@@ -13,6 +13,7 @@ import { Refusal, type Gate } from "./http";
 import { LoginLimits } from "./login-limits";
 import { keep, matches } from "./password";
 import type { AdminStore } from "./store/admin-store";
+import { Turns } from "./turns";
 
 export interface AccessOptions {
   store: AdminStore;
@@ -33,6 +34,11 @@ const COOKIE = "tributary_login";
 /** Tells that a user has signed in with this browser before (login-limits.ts). */
 const DEVICE_COOKIE = "tributary_device";
 const DEVICE_MS = 180 * 86_400_000;
+/** Checks of passwords that run at once. Each takes one of the four threads that also read files. */
+const CHECKS_MAX = 2;
+/** With more the last one would wait for longer than a person does. */
+const CHECKS_WAITING_MAX = 32;
+const CHECK_RETRY_SEC = 2;
 /** The name of the stored secret that is the token of the one-time link. */
 const SETUP = "setupToken";
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/;
@@ -40,6 +46,7 @@ const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/;
 export class Access implements Gate {
   readonly #limits: LoginLimits;
   readonly #local: Identity = { name: "local", role: "admin", csrfToken: randomBytes(24).toString("base64url") };
+  readonly #checks = new Turns({ runningMax: CHECKS_MAX, waitingMax: CHECKS_WAITING_MAX });
   #setupToken: string | undefined;
 
   readonly #options: AccessOptions;
@@ -91,19 +98,17 @@ export class Access implements Gate {
   async logIn(request: Request, response: Response, name: string, password: string): Promise<LoginResponse> {
     const { store, nowMs } = this.#options;
     const attempt = { name, address: request.ip ?? "", device: cookieOf(request.headers, DEVICE_COOKIE) };
-    const waitMs = this.#limits.begin(attempt, nowMs());
-    if (waitMs > 0) {
-      const seconds = Math.ceil(waitMs / 1000);
-      throw new Refusal(
-        429,
-        { kind: "tooManyAttempts", message: `too many failed attempts: wait ${seconds} s` },
-        { "Retry-After": String(seconds) },
-      );
-    }
-    const user = await store.passwordOf(name);
-    if (!(await matches(password, user?.password)) || user === undefined) {
+    const { key, goesFirst } = this.#limits.placeOf(attempt);
+    const checked = await this.#checks.run(key, goesFirst, async () => {
+      const waitMs = this.#limits.begin(attempt, nowMs());
+      if (waitMs > 0) throw tooMany("too many failed attempts", Math.ceil(waitMs / 1000));
+      const user = await store.passwordOf(name);
+      return { user: (await matches(password, user?.password)) ? user : undefined };
+    });
+    if (!checked) throw tooMany("too many people sign in at once", CHECK_RETRY_SEC);
+    const { user } = checked;
+    if (user === undefined)
       throw new Refusal(401, { kind: "wrongLogin", message: "no user has this name and password" });
-    }
     this.#limits.noteSuccess(attempt, nowMs());
     await store.noteLogin(name, nowMs());
     return this.#open(request, response, name, user.role);
@@ -152,6 +157,11 @@ export class Access implements Gate {
     setCookie(request, response, { name: DEVICE_COOKIE, value: device, maxAgeMs: DEVICE_MS, path: "/v1/login" });
     return answerOf({ name, role, csrfToken }, true);
   }
+}
+
+function tooMany(what: string, seconds: number): Refusal {
+  const error = { kind: "tooManyAttempts", message: `${what}: wait ${seconds} s` } as const;
+  return new Refusal(429, error, { "Retry-After": String(seconds) });
 }
 
 function answerOf(identity: Identity | undefined, loginRequired: boolean): LoginResponse {

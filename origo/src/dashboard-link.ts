@@ -6,6 +6,7 @@
 import type { Namespace, Server } from "socket.io";
 import type { Access } from "./access";
 import type { Configuration } from "./configuration";
+import type { PacketLimit } from "./packet-limit";
 import { fleetOf } from "./routes-fleet";
 import type { Registry } from "./registry";
 import { repeat } from "./repeat";
@@ -20,6 +21,7 @@ export interface DashboardLinkOptions {
   /** The number of records taken in so far, here and at other Origos. */
   records: () => number;
   nowMs: () => number;
+  packetLimit: PacketLimit;
 }
 
 export interface DashboardLink {
@@ -28,7 +30,7 @@ export interface DashboardLink {
 
 export function attachDashboardLink(
   io: Server,
-  { access, registry, configuration, records, nowMs }: DashboardLinkOptions,
+  { access, registry, configuration, records, nowMs, packetLimit }: DashboardLinkOptions,
 ): DashboardLink {
   const pages = io.of("/dashboard");
   pages.use((socket, next) => {
@@ -39,7 +41,10 @@ export function attachDashboardLink(
       .identify(socket.request.headers)
       .then((identity) => next(identity === undefined ? refused : undefined), next);
   });
-  pages.on("connection", (socket) => void socket.emit("fleet", fleetOf({ registry, nowMs })));
+  pages.on("connection", (socket) => {
+    packetLimit.trust(socket);
+    socket.emit("fleet", fleetOf({ registry, nowMs }));
+  });
   const onConfig = (): void => void pages.emit("config", { version: configuration.version });
   configuration.on("change", onConfig);
   let sentFleet = "";

@@ -116,13 +116,15 @@ test("enrolment: one holder of a code registers one proxy, not forty", async () 
 
 test("enrolment: a revoked proxy is gone at once, a new code does not help it, and its name is free", async () => {
   const key = newKey();
-  const ack = (await hello("a", key, await newCode())) as { id: string };
+  const code = await newCode();
+  const ack = (await hello("a", key, code)) as { id: string };
   const gone = new Promise((resolve) => links[0]!.socket.once("disconnect", resolve));
   const { proxies } = await call<EnrolmentResponse>("DELETE", `/v1/enrolment/${ack.id}`);
   await gone;
   expect(proxies).toMatchObject([{ name: "a", author: "local", revokedAtMs: expect.any(Number) as number }]);
   expect(await fleet()).toEqual([]);
   expect(await kindOf(hello("a", key, await newCode()))).toBe("keyRevoked");
+  expect(await kindOf(hello("a", newKey(), code))).toBe("codeUsed");
   expect(await kindOf(hello("a", newKey(), await newCode()))).toBe("in");
 });
 

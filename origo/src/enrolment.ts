@@ -108,21 +108,21 @@ export class Enrolment {
     const key = keyOf(publicKey);
     const id = createHash("sha256").update(publicKey).digest("hex").slice(0, ID_HEX_DIGITS);
     const who = limitKeyOf(address);
-    const isProven = key !== undefined && verify(null, proofText(challenge), key, Buffer.from(signature, "base64url"));
-    if (!(isProven && this.#known.has(id))) {
+    if (!this.#known.has(id)) {
       const seconds = Math.ceil(this.#guesses.waitMs(who, nowMs()) / 1000);
       if (seconds > 0)
         return {
           error: { kind: "tooManyAttempts", message: `this address failed to enrol too often: wait ${seconds} s` },
         };
     }
+    const isProven = key !== undefined && verify(null, proofText(challenge), key, Buffer.from(signature, "base64url"));
     if (!isProven) {
       this.#guesses.add(who, nowMs());
       return { error: { kind: "proofWrong", message: "publicKey: the signature does not prove the key" } };
     }
     const candidate = { id, name, publicKey, codeDigest: code === undefined ? undefined : digestOf(code) };
     const fault = await store.enrol(candidate, nowMs(), configuration.value("origo.proxiesMax"));
-    if (fault === "wrongCode" || fault === "codeMissing") this.#guesses.add(who, nowMs());
+    if (fault !== undefined && !this.#known.has(id)) this.#guesses.add(who, nowMs());
     if (fault !== undefined) return { error: { kind: fault, message: `${name}: ${MESSAGES[fault]}` } };
     if (!this.#known.has(id)) {
       this.#known.add(id);

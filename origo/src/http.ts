@@ -18,6 +18,8 @@ import { faultOf, type ApiError } from "@tributary/contract/schema";
 
 /** The largest body of a request, unless the endpoint sets its own limit. */
 export const BODY_BYTES_MAX = 1_000_000;
+/** The largest body that anyone may send to an endpoint without a reader of its own. It must not be compressed. */
+const STRANGERS_BODY_BYTES_MAX = 16_384;
 /** A whole request must arrive within this time, unless the endpoint sets its own limit. */
 export const REQUEST_MS_MAX = 30_000;
 
@@ -165,7 +167,9 @@ function layers(each: Endpoint, gate: Gate): RequestHandler[] {
     if (requestMsMax !== undefined) limitTime(request, requestMsMax);
     next();
   };
-  const reader = each.reader ?? express.json({ limit: each.bodyBytesMax ?? BODY_BYTES_MAX });
+  const isForStrangers = access === "open" || access === "public";
+  const limit = isForStrangers ? STRANGERS_BODY_BYTES_MAX : BODY_BYTES_MAX;
+  const reader = each.reader ?? express.json({ limit: each.bodyBytesMax ?? limit, inflate: !isForStrangers });
   const parse = each.body ? [requireJson, reader] : [];
   return [enter, ...parse, run(each)];
 }

@@ -65,6 +65,12 @@ export class LoginLimits {
     return 0;
   }
 
+  /** Whose place the check of a password takes, and whether it comes before those of strangers. */
+  placeOf(attempt: Attempt): { key: string; goesFirst: boolean } {
+    const { address, isKnownDevice, who } = this.#read(attempt);
+    return { key: isKnownDevice ? who : address, goesFirst: isKnownDevice };
+  }
+
   noteSuccess(attempt: Attempt, nowMs: number): void {
     const { name, address, isKnownDevice, who } = this.#read(attempt);
     this.#byWho.clear(who);

@@ -7,6 +7,7 @@ import { Server, type Socket } from "socket.io";
 import { randomBytes } from "node:crypto";
 import type { Configuration } from "./configuration";
 import type { Enrolment } from "./enrolment";
+import { addressOf, limitPackets, type PacketLimit } from "./packet-limit";
 import type { Registry } from "./registry";
 import {
   faultOf,
@@ -36,6 +37,7 @@ export interface ProxyLinkOptions {
 export interface ProxyLink {
   /** Closing it closes the HTTP server too. */
   readonly io: Server;
+  readonly packetLimit: PacketLimit;
   /** Tells a proxy what was decided about it. */
   handleDecision(proxyId: string): void;
   /** Disconnects the proxies that were revoked. */
@@ -45,6 +47,7 @@ export interface ProxyLink {
 export function attachProxyLink(http: HttpServer, options: ProxyLinkOptions): ProxyLink {
   const io = new Server(http, {
     serveClient: false,
+    transports: ["websocket"],
     maxHttpBufferSize: MESSAGE_BYTES_MAX,
     pingInterval: 5000,
     pingTimeout: 5000,
@@ -53,8 +56,9 @@ export function attachProxyLink(http: HttpServer, options: ProxyLinkOptions): Pr
   io.use((_socket, next) =>
     next(refusal({ kind: "unknownNamespace", message: "this namespace does not exist: proxies connect to /proxies" })),
   );
+  const packetLimit = limitPackets(io, options.trustedHops, options.nowMs);
   const proxies = io.of("/proxies");
-  proxies.on("connection", (socket) => serve(socket, options));
+  proxies.on("connection", (socket) => serve(socket, packetLimit, options));
   const { registry, configuration } = options;
   const tell = (proxyId: string): void => {
     const socket = proxies.sockets.get(registry.connectionOf(proxyId) ?? "");
@@ -65,7 +69,7 @@ export function attachProxyLink(http: HttpServer, options: ProxyLinkOptions): Pr
     for (const id of options.enrolment.revokedIds)
       proxies.sockets.get(registry.connectionOf(id) ?? "")?.disconnect(true);
   };
-  return { io, handleDecision: tell, handleRevoked };
+  return { io, packetLimit, handleDecision: tell, handleRevoked };
 }
 
 function controlFor(proxyId: string, { registry, configuration, tokens, nowMs }: ProxyLinkOptions): ProxyControl {
@@ -84,10 +88,10 @@ function refusal(error: ApiError): Error {
 }
 
 /** Sends the challenge. The proxy's hello brings the proof, also when it sends its hello again. */
-function serve(socket: Socket, options: ProxyLinkOptions): void {
+function serve(socket: Socket, packetLimit: PacketLimit, options: ProxyLinkOptions): void {
   const { registry, enrolment, nowMs } = options;
   const challenge = randomBytes(24).toString("base64url");
-  const address = addressOf(socket, options.trustedHops);
+  const address = addressOf(socket.handshake.headers, socket.handshake.address, options.trustedHops);
   const late = setTimeout(() => socket.disconnect(true), HELLO_MS_MAX);
   const register = async (message: unknown, proof: unknown): Promise<ProxyAck> => {
     const [hello, proven] = [ProxyHello.safeParse(message), ProxyProof.safeParse(proof)];
@@ -97,6 +101,7 @@ function serve(socket: Socket, options: ProxyLinkOptions): void {
     if ("error" in admitted) return admitted;
     if (!socket.connected) return { error: { kind: "helloMissing", message: "the connection closed meanwhile" } };
     clearTimeout(late);
+    packetLimit.trust(socket);
     return registry.handleHello(socket.id, { ...hello.data, id: admitted.id }, nowMs());
   };
   socket.on("hello", (message: unknown, proof: unknown, ack: unknown) => {
@@ -121,13 +126,6 @@ function serve(socket: Socket, options: ProxyLinkOptions): void {
 }
 
 const UNAVAILABLE: ApiError = { kind: "unavailable", message: "Origo cannot look up the key now: try again" };
-
-/** The address that the balancers in front of Origo name, if there are any. */
-function addressOf({ handshake }: Socket, trustedHops: number): string {
-  const named = String(handshake.headers["x-forwarded-for"] ?? "").split(",");
-  const hops = [...named.map((hop) => hop.trim()).filter((hop) => hop !== ""), handshake.address];
-  return hops[Math.max(0, hops.length - 1 - trustedHops)] ?? handshake.address;
-}
 
 function answer(ack: unknown, result: ProxyAck): void {
   if (typeof ack === "function") ack(result);

@@ -178,6 +178,7 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
     configuration,
     records: () => records + (cluster?.recordsElsewhere ?? 0),
     nowMs,
+    packetLimit: link.packetLimit,
   });
   const refreshNow = (): Promise<void> =>
     refresh().catch((error: Error) => log.warn({ event: "refreshFailed", reason: error.message }));

@@ -1,5 +1,6 @@
 /** The HTTP endpoint with the real egress, chunks and shaper behind it, asked over real sockets. */
 import type { Rejection } from "@tributary/contract";
+import { createHash } from "node:crypto";
 import http from "node:http";
 import net, { type AddressInfo } from "node:net";
 import { ChunkStore } from "./chunks";
@@ -17,6 +18,7 @@ const clients = new Clients(() => limits);
 const RESOURCE = Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index * 7) % 251));
 let fetches: string[] = [];
 let closedEarly = 0;
+const finishPrivate: (() => void)[] = [];
 
 const origin = http.createServer((request, response) => {
   fetches.push(request.url!);
@@ -41,6 +43,11 @@ const origin = http.createServer((request, response) => {
   } else if (request.url === "/slow") {
     response.writeHead(200, { "content-length": 2000 }).write(Buffer.alloc(1000));
     setTimeout(() => response.end(Buffer.alloc(1000)), 300);
+  } else if (request.url === "/private") {
+    // Stays open until the test has opened all its requests.
+    response.writeHead(200, { "content-length": 2000, "cache-control": "private" });
+    response.write(Buffer.alloc(1000, fetches.length));
+    finishPrivate.push(() => response.end(Buffer.alloc(1000, fetches.length)));
   } else if (range) {
     const [start, end] = [Number(range[1]), Math.min(Number(range[2]), RESOURCE.length - 1)];
     response.writeHead(206, {
@@ -235,6 +242,83 @@ test("http: bytes are passed on as they arrive", async () => {
   expect((await reader.read()).value).toHaveLength(1000);
   expect(performance.now() - startMs).toBeLessThan(200);
   expect((await reader.read()).value).toHaveLength(1000);
+});
+
+const DIGEST_BYTES = 16;
+const BLOCK_BYTES = 32_768;
+
+function digestsOf(body: Buffer): Buffer {
+  const starts = Array.from({ length: Math.ceil(body.length / BLOCK_BYTES) }, (_, index) => index * BLOCK_BYTES);
+  const digest = (start: number): Buffer =>
+    createHash("sha256")
+      .update(body.subarray(start, start + BLOCK_BYTES))
+      .digest()
+      .subarray(0, DIGEST_BYTES);
+  return Buffer.concat(starts.map(digest));
+}
+
+const ask = (route: string, url: string, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(`${proxyUrl}/v1/${route}url=${encodeURIComponent(originUrl + url)}`, {
+    headers: { ...CLIENT.headers, ...headers },
+  });
+
+test("http: digests are those of the body's blocks, also of a range", async () => {
+  const whole = await ask("digests?", "/digests");
+  expect(whole.headers.get("x-origin-content-length")).toBe("300000");
+  expect(whole.headers.get("content-length")).toBe(String(10 * DIGEST_BYTES));
+  expect(Buffer.from(await whole.arrayBuffer())).toEqual(digestsOf(RESOURCE));
+  const range = await ask("digests?", "/digests", { range: "bytes=1-40000" });
+  expect([range.status, range.headers.get("x-origin-content-length")]).toEqual([206, "40000"]);
+  expect(Buffer.from(await range.arrayBuffer())).toEqual(digestsOf(RESOURCE.subarray(1, 40_001)));
+});
+
+test.each([
+  ["0-0", 0, 1],
+  ["299999-299999", 299_999, 300_000],
+  ["299999-400000", 299_999, 300_000],
+  ["300000-300001", 300_000, 300_000],
+  ["5-9007199254", 5, 300_000],
+])("http: part %s gives those bytes of the body and tells its whole length", async (part, start, end) => {
+  const response = await ask(`fetch?part=${part}&`, "/part");
+  expect([response.status, response.headers.get("x-origin-content-length")]).toEqual([200, "300000"]);
+  expect(Buffer.from(await response.arrayBuffer())).toEqual(RESOURCE.subarray(start, end));
+});
+
+test.each(["", "5", "5-", "-5", "9-5", "a-b", "0-1,3-4", "0-99999999999999999999"])(
+  "http: part %j is no range of bytes",
+  async (part) => expect(await errorOf(await ask(`fetch?part=${part}&`, "/part"))).toEqual([400, "badRequest"]),
+);
+
+test("http: digests and parts of a body that cannot be shared are refused", async () => {
+  for (const route of ["digests?", "fetch?part=0-9&"])
+    expect(await errorOf(await ask(route, "/chunked"))).toEqual([502, "lengthUnknown"]);
+});
+
+test.each(["", "a b", "x".repeat(65), "\u00e4"])("http: %j is no name of a download", async (name) => {
+  const route = `fetch?download=${encodeURIComponent(name)}&`;
+  expect(await errorOf(await ask(route, "/video"))).toEqual([400, "badRequest"]);
+});
+
+/** Which fetch of the origin the answer came from. */
+async function fetchOf(from: string, name: string): Promise<number> {
+  const url = `${proxyUrl}/v1/fetch?download=${name}&url=${encodeURIComponent(`${originUrl}/private`)}`;
+  return new Promise((resolve, reject) => {
+    http
+      .get(url, { ...CLIENT, localAddress: from, agent: false }, (response) => {
+        response.once("data", (bytes: Buffer) => resolve(bytes[0]!)).on("error", reject);
+      })
+      .on("error", reject);
+  });
+}
+
+test("http: the requests of one download share an answer that is private, and nobody else's do", async () => {
+  const first = await fetchOf("127.0.0.1", "mine");
+  expect(await fetchOf("127.0.0.1", "mine")).toBe(first);
+  expect(await fetchOf("127.0.0.1", "other")).toBe(2);
+  expect(await fetchOf("127.0.0.2", "mine")).toBe(3);
+  expect(first).toBe(1);
+  for (const finish of finishPrivate.splice(0)) finish();
+  await until(() => deliveries === 0);
 });
 
 test("http: a body that is too short resets the connection", async () => {

@@ -7,6 +7,7 @@ import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import http from "node:http";
+import net from "node:net";
 import os from "node:os";
 import path from "node:path";
 import { setTimeout as after } from "node:timers/promises";
@@ -18,6 +19,8 @@ const ATTACK_MS = 3000;
 /** Bounds that hold on a slow machine: Origo takes about 120 MB when it rests. */
 const HEALTH_MS_MAX = 2500;
 const MEMORY_BYTES_MAX = 600e6;
+/** Three checks of a password, of which two are a stranger's. */
+const OWNER_MS_MAX = 10_000;
 
 let folder: string;
 let origo: Service;
@@ -144,7 +147,15 @@ const BOMBS = [
   },
 ];
 
-const bombs = BOMBS.map(({ name, url, text }) => ({ name, url, body: gzipSync(text, { level: 9 }), gzip: true }));
+/** Compressed JSON is refused where anyone may send a body, except by the intake. */
+const LOGIN_BOMB = { name: "deep login", url: "/v1/login", text: "[".repeat(499_000) + "]".repeat(499_000) };
+
+const bombs = [...BOMBS, LOGIN_BOMB].map(({ name, url, text }) => ({
+  name,
+  url,
+  body: gzipSync(text, { level: 9 }),
+  gzip: true,
+}));
 const someAddress = (): string => `192.0.2.${Math.floor(Math.random() * 256)}`;
 const SENDERS: [name: string, from: () => string][] = [
   ["one address", () => "198.51.100.66"],
@@ -185,6 +196,84 @@ test("another address stores its records while one floods, and the flooder is to
   expect(refused[0]).toMatchObject({ status: 429, body: expect.stringContaining("tooFast") as string });
   expect(Number(refused[0]?.retryAfter)).toBeGreaterThan(0);
   expect((await storeOne("203.0.113.9")).status).toBe(202);
+});
+
+/** WebSocket frames of a client (RFC 6455 section 5.2) with these texts, as often as they fit into 64 KiB. */
+function framesOf(texts: string[]): Buffer {
+  const frames = texts.map((text) => {
+    const length = text.length < 126 ? [0x80 | text.length] : [0x80 | 126, text.length >> 8, text.length & 255];
+    return Buffer.concat([Buffer.from([0x81, ...length, 0, 0, 0, 0]), Buffer.from(text)]);
+  });
+  const once = Buffer.concat(frames);
+  return Buffer.concat(Array<Buffer>(Math.ceil(65_536 / once.length)).fill(once));
+}
+
+/** Writes the frames as fast as Origo reads them, until it cuts the connection. Returns the bytes that it took. */
+function floodOnce(frames: Buffer, isOver: () => boolean): Promise<number> {
+  const { hostname, port } = new URL(origo.url);
+  return new Promise((resolve) => {
+    const socket = net.connect({ host: hostname, port: Number(port) });
+    const write = (): void => {
+      while (socket.write(frames)) if (isOver()) break;
+      if (isOver()) socket.destroy();
+    };
+    socket.on("error", () => undefined).on("close", () => resolve(socket.bytesWritten));
+    socket.on("drain", write).once("data", write).resume();
+    const key = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
+    socket.write(
+      `GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: origo\r\nX-Forwarded-For: 198.51.100.66\r\n` +
+        `Connection: Upgrade\r\nUpgrade: websocket\r\n${key}\r\n\r\n`,
+    );
+  });
+}
+
+const HELLO = JSON.stringify(["hello", { name: "x" }, { publicKey: "A".repeat(43), signature: "B".repeat(86) }]);
+
+test.each([
+  ["calls of the dashboard's namespace", ["40/dashboard,"]],
+  ["calls of unknown namespaces", ["40/x,"]],
+  ["hellos of false proxies", ["40/proxies,", ...Array<string>(50).fill(`42/proxies,1${HELLO}`)]],
+])("a flood over socket.io (%s) holds nobody up", async (name, texts) => {
+  const frames = framesOf(texts);
+  let [connections, bytes] = [0, 0];
+  const untilMs = performance.now() + ATTACK_MS;
+  const floods = Array.from({ length: 8 }, async () => {
+    for (; performance.now() < untilMs; connections++)
+      bytes += await floodOnce(frames, () => performance.now() > untilMs);
+  });
+  const seen = await attack(0, () => ({ url: "", body: Buffer.from("") }));
+  await Promise.all(floods);
+  report(`${name}: ${connections} connections were cut, ${(bytes / 1e6).toFixed(0)} MB written`, seen);
+  hold(seen);
+});
+
+test("guesses at passwords from everywhere hold nobody up, and the owner signs in meanwhile", async () => {
+  let token: string | undefined;
+  for (; token === undefined; await after(50))
+    token = /setup=([\w-]+)/.exec(readFileSync(path.join(folder, "origo.log"), "utf8"))?.[1];
+  const owner = { name: "ada", password: "correct horse battery" };
+  const from = { "x-forwarded-for": "203.0.113.9", "content-type": "application/json" };
+  const post = (url: string, body: object, cookie = ""): Promise<Response> =>
+    fetch(origo.url + url, { method: "POST", headers: { ...from, cookie }, body: JSON.stringify(body) });
+  const device = (await post("/v1/setup", { ...owner, token })).headers
+    .getSetCookie()
+    .map((cookie) => cookie.split(";")[0])
+    .find((cookie) => cookie?.startsWith("tributary_device="));
+  const isFirst = (): boolean => Math.random() < 0.5;
+  const guessing = attack(32, () => ({
+    url: "/v1/login",
+    body: Buffer.from(JSON.stringify({ name: isFirst() ? "ada" : randomUUID(), password: randomUUID() })),
+    from: someAddress(),
+  }));
+  await after(ATTACK_MS / 3);
+  const startMs = performance.now();
+  const { status } = await post("/v1/login", owner, device);
+  const ownerMs = performance.now() - startMs;
+  const seen = await guessing;
+  report(`guesses, and the owner was signed in after ${ownerMs.toFixed(0)} ms`, seen);
+  expect(status).toBe(200);
+  expect(ownerMs).toBeLessThan(OWNER_MS_MAX);
+  hold(seen);
 });
 
 test("bodies that stay open do not take the memory", async () => {

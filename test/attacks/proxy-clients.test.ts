@@ -144,6 +144,21 @@ test("connections that one client does not use make room for a viewer", async ()
   expect(healthMs).toBeLessThan(SERVED_MS_MAX);
 });
 
+test("a client with hundreds of downloads gets no more of the rate than a viewer with one", async () => {
+  stage = await startStage({ RATE_BYTES_PER_SEC: "2000000" });
+  const { proxy, originUrl } = stage;
+  const url = (bytes: number): string => `${proxy.url}/v1/fetch?url=${encodeURIComponent(`${originUrl}/${bytes}`)}`;
+  const attack = Array.from({ length: 300 }, () => get(url(30_000_000), ATTACKER).catch(() => 0));
+  await after(1000);
+  const viewerMs = await fetchMs(proxy.url, `${originUrl}/1000000`);
+  const digestsMs = await fetchMs(proxy.url, `${originUrl}/1000000`, "digests");
+  console.log(`300 downloads at 2 MB/s: the viewer's 1 MB after ${ms(viewerMs)}, its digests after ${ms(digestsMs)}`);
+  await stage.end();
+  await Promise.all(attack);
+  expect(viewerMs).toBeLessThan(SERVED_MS_MAX);
+  expect(digestsMs).toBeLessThan(SERVED_MS_MAX);
+});
+
 /** Sends what `frameOf` makes, `perSec` a second, and returns how long answers took meanwhile. */
 async function flood(client: UdpClient, perSec: number, frameOf: (index: number) => Frame): Promise<string> {
   const health = watchHealth(stage.proxy.url);

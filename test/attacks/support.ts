@@ -136,10 +136,10 @@ export class UdpClient {
   }
 }
 
-/** Milliseconds until the viewer has the whole answer of the proxy to `/v1/fetch`. Infinity when it fails. */
-export async function fetchMs(proxyUrl: string, url: string): Promise<number> {
+/** Milliseconds until the viewer has the whole answer of the proxy. Infinity when it fails. */
+export async function fetchMs(proxyUrl: string, url: string, route: "fetch" | "digests" = "fetch"): Promise<number> {
   const startMs = performance.now();
-  const at = `${proxyUrl}/v1/fetch?url=${encodeURIComponent(url)}`;
+  const at = `${proxyUrl}/v1/${route}?url=${encodeURIComponent(url)}`;
   const status = await get(at, VIEWER).catch(() => 0);
   return status === 200 ? performance.now() - startMs : Infinity;
 }

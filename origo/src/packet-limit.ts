@@ -1,0 +1,51 @@
+/**
+ * Packet limit: how many packets the connections of socket.io may send: each connection, and all connections of one
+ * address together. A connection over a limit is cut. Connections that someone has proven to own (a proxy by its key, a
+ * page by its login) do not count for their address, so a stranger behind the same address cannot cut them.
+ */
+import type { IncomingHttpHeaders } from "node:http";
+import type { Server, Socket } from "socket.io";
+import { limitKeyOf } from "./network";
+import { RateLimit } from "./rate-limit";
+
+const WINDOW_MS = 10_000;
+/** A proxy sends at most two heartbeats a second. A page sends fewer packets. */
+const PACKETS_MAX = 100;
+const PACKETS_PER_ADDRESS_MAX = 1000;
+/** This many addresses are counted. */
+const ADDRESSES_MAX = 10_000;
+
+export interface PacketLimit {
+  /** The connection of this socket belongs to someone who is known. */
+  trust(socket: Socket): void;
+}
+
+export function limitPackets(io: Server, trustedHops: number, nowMs: () => number): PacketLimit {
+  const trusted = new WeakSet<object>();
+  const byAddress = new RateLimit({
+    limit: () => PACKETS_PER_ADDRESS_MAX,
+    windowMs: () => WINDOW_MS,
+    keysMax: ADDRESSES_MAX,
+  });
+  io.engine.on("connection", (connection: Socket["conn"]) => {
+    const address = limitKeyOf(addressOf(connection.request.headers, connection.remoteAddress, trustedHops));
+    const own = new RateLimit({ limit: () => PACKETS_MAX, windowMs: () => WINDOW_MS, keysMax: 1 });
+    // socket.io waits for the client's closing handshake, and reads on meanwhile.
+    connection.once("close", () => connection.request.socket.destroySoon());
+    connection.on("packet", () => {
+      const now = nowMs();
+      const isOver = own.waitMs("", now) > 0 || (!trusted.has(connection) && byAddress.waitMs(address, now) > 0);
+      if (isOver) return connection.close(true);
+      own.add("", now);
+      if (!trusted.has(connection)) byAddress.add(address, now);
+    });
+  });
+  return { trust: ({ conn }) => void trusted.add(conn) };
+}
+
+/** The address that the balancers in front of Origo name, if there are any. */
+export function addressOf(headers: IncomingHttpHeaders, remoteAddress: string, trustedHops: number): string {
+  const named = String(headers["x-forwarded-for"] ?? "").split(",");
+  const hops = [...named.map((hop) => hop.trim()).filter((hop) => hop !== ""), remoteAddress];
+  return hops[Math.max(0, hops.length - 1 - trustedHops)] ?? remoteAddress;
+}
