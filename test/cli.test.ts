@@ -1,6 +1,4 @@
-/**
- * `npm run -s tributary -- get` with a real fleet: every mode, the smallest files, and every kind of failure.
- */
+/** `tributary get` with a real fleet: every mode, the smallest files, and every kind of failure. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -8,7 +6,7 @@ import os from "node:os";
 import path from "node:path";
 import { repoRoot, sizeBytes, startFleet, type Fleet } from "@tributary/lab-stack";
 import type { DownloadRecord } from "@tributary/contract/schema";
-import { cli, getJson } from "./support";
+import { cli, getJson, runToEnd } from "./support";
 
 const MODES = ["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-mutp"];
 const THROUGH_PROXIES = MODES.slice(1);
@@ -16,6 +14,7 @@ const sha256 = (data: Uint8Array): string => createHash("sha256").update(data).d
 
 let fleet: Fleet;
 let folder: string;
+let outputs = 0;
 beforeAll(async () => {
   fleet = await startFleet({ proxyCount: 4, ports: "any" });
   folder = mkdtempSync(path.join(os.tmpdir(), "tributary-cli-"));
@@ -34,8 +33,7 @@ interface Got {
 
 /** Runs one `get` with --json and --output. */
 async function get(url: string, ...words: string[]): Promise<Got> {
-  const output = path.join(folder, "output");
-  rmSync(output, { force: true });
+  const output = path.join(folder, `output-${++outputs}`);
   const run = await cli("get", url, "--origo", fleet.origo.url, "--json", "--output", output, ...words);
   let record: DownloadRecord;
   try {
@@ -82,10 +80,12 @@ describe.each(MODES)("mode %s", (mode) => {
   });
 
   test("404 and 416 are passed on as failures of the origin, not of the proxies", async () => {
-    const missing = await get(sample("/__status/404"), "--mode", mode);
+    const [missing, beyond] = await Promise.all([
+      get(sample("/__status/404"), "--mode", mode),
+      get(sample("/__size/10"), "--mode", mode, "--range", "10-19"),
+    ]);
     expect(missing.record.status).toBe(404);
     expect(missing.status).not.toBe(0);
-    const beyond = await get(sample("/__size/10"), "--mode", mode, "--range", "10-19");
     expect(beyond.record.status).toBe(416);
     expect(beyond.status).not.toBe(0);
   });
@@ -98,7 +98,7 @@ describe.each(MODES)("mode %s", (mode) => {
   });
 
   test("a body that ends early is a failure, not a short success", async () => {
-    const { status, record } = await get(sample("/__short/400000"), "--mode", mode);
+    const { status, record } = await get(sample("/__short/400000"), "--mode", mode, "--retry", "1");
     expect(status).not.toBe(0);
     expect(record.outcome).toBe("failed");
     expect(record.sha256).toBeNull();
@@ -109,6 +109,11 @@ describe.each(MODES)("mode %s", (mode) => {
     expect(status).toBe(0);
     expect(record.sha256).toBe(sha256(sizeBytes(0, 300_000)));
   });
+});
+
+test("the command is a script of npm, too", async () => {
+  const run = await runToEnd("npm", ["run", "-s", "tributary", "--", "get"]);
+  expect([run.status, run.stderr]).toEqual([2, expect.stringMatching(/URL/i)]);
 });
 
 test("the CLI prints the same record that Origo keeps", async () => {

@@ -29,12 +29,12 @@ export async function getJson<T>(url: string): Promise<T> {
 /** Reads every 100 ms until `isSo` accepts the value. After `secondsMax` it returns the last value. */
 export async function eventually<T>(
   read: () => T | Promise<T>,
-  isSo: (value: T) => boolean,
+  isSo: (value: T) => boolean | Promise<boolean>,
   secondsMax = 15,
 ): Promise<T> {
   for (const deadlineMs = Date.now() + 1000 * secondsMax; ; await sleep(100)) {
     const value = await read();
-    if (isSo(value) || Date.now() > deadlineMs) return value;
+    if ((await isSo(value)) || Date.now() > deadlineMs) return value;
   }
 }
 
@@ -67,7 +67,7 @@ export interface PlayOptions {
   /** 1 is normal speed; more saves time. */
   playbackRate?: number;
   /** Play until this holds instead of to the end. */
-  until?: (state: SamplePageState) => boolean;
+  until?: (state: SamplePageState) => boolean | Promise<boolean>;
   /** Wait, with the browser open, until this fleet's Origo has a record of every carried segment. */
   recordsAt?: Fleet;
   /** Calls `act` once when the playhead passes `atSecond`. */
@@ -113,7 +113,11 @@ async function playOn(page: Page, options: PlayOptions): Promise<SamplePageState
     }
     return state;
   };
-  return eventually(readAndAct, (state) => state.ended || options.until?.(state) === true, PLAY_SECONDS_MAX);
+  return eventually(
+    readAndAct,
+    async (state) => state.ended || (await options.until?.(state)) === true,
+    PLAY_SECONDS_MAX,
+  );
 }
 
 export interface CliRun {
@@ -122,13 +126,17 @@ export interface CliRun {
   stderr: string;
 }
 
-/** Runs `npm run -s tributary -- WORDS` from the repository's root. */
+/** Runs the command line with `words` from the repository's root. */
 export function cli(...words: string[]): Promise<CliRun> {
+  return runToEnd(process.execPath, ["client/dist/cli.js", ...words]);
+}
+
+/** Runs a program from the repository's root. */
+export function runToEnd(program: string, words: readonly string[]): Promise<CliRun> {
   return new Promise((resolve) => {
-    const command = ["run", "-s", "tributary", "--", ...words];
     execFile(
-      "npm",
-      command,
+      program,
+      words,
       { cwd: repoRoot, encoding: "buffer", maxBuffer: 64 << 20, timeout: 60_000 },
       (error, stdout, stderr) => {
         resolve({
