@@ -61,7 +61,8 @@ export function boxOption(boxes: readonly Box[], fields: ChartFields, look: Look
       nameLocation: "middle",
       nameGap: 30,
     },
-    yAxis: beside(valueAxis(fields.y, look, fields.log), look),
+    // Room above the highest value, for its n.
+    yAxis: { ...beside(valueAxis(fields.y, look, fields.log), look), boundaryGap: [0, "10%"] },
     series: series.map((name, seriesIndex) => {
       const placed = categories.flatMap((each, category): PlacedBox[] => {
         const box = at(each, name);

@@ -48,17 +48,21 @@ export default function ErrorsPage(_props: PageProps) {
   );
 }
 
-function Row({ cause: { latest: error, count: times, proxies } }: { cause: Cause }) {
+function Row({ cause: { latest: error, count: times, proxies, clientIds, ledTo } }: { cause: Cause }) {
   return (
     <tr>
-      <td data-label="Latest">{clock(error.atMs, Date.now())}</td>
+      <td data-label="Latest" className="short">
+        {clock(error.atMs, Date.now())}
+      </td>
       <td data-label="Times" className="num">
         {count(times)}
       </td>
-      <td data-label="Source">{error.source}</td>
+      <td data-label="Source" className="short">
+        {error.source}
+      </td>
       <td data-label="Kind">
         <Tag tone="bad">{error.kind}</Tag>
-        {error.ledTo === undefined ? null : <Tag tone="warn">{error.ledTo}</Tag>}
+        {ledTo === undefined ? null : <Tag tone="warn">{ledTo}</Tag>}
       </td>
       <td data-label="Message" className="long">
         {messageOf(error).text}
@@ -67,8 +71,10 @@ function Row({ cause: { latest: error, count: times, proxies } }: { cause: Cause
       <td data-label="Address" className="long">
         {error.url ?? NONE}
       </td>
-      <td data-label="Client">
-        <span title={error.clientId}>{error.clientId?.slice(0, 8) ?? NONE}</span>
+      <td data-label="Client" className="short">
+        <span title={clientIds.join(", ")}>
+          {clientIds.length > 1 ? `${count(clientIds.length)} clients` : (clientIds[0]?.slice(0, 8) ?? NONE)}
+        </span>
       </td>
     </tr>
   );
