@@ -91,7 +91,7 @@ export function make(given: Given = {}, settings: Partial<Settings> = {}, trust 
     reportWrong: (url) => void reported.push(url),
     noteProxyFailure: (host, pageOrigin, kind, detail) => {
       reported.push(`${kind}: ${detail}`);
-      detours.noteFailure(host, pageOrigin, clock.nowMs, detail);
+      detours.noteFailure(host, pageOrigin, kind, detail, clock.nowMs);
       detours.noteFallback(kind, detail);
     },
     changed: () => undefined,

@@ -21,7 +21,7 @@ describe("detours: a host that fails repeatedly rests", () => {
     for (let failure = 1; failure <= FAILURES_MAX; failure++) {
       expect(detours.isDirect("a.example", PAGE, nowMs)).toBe(false);
       nowMs += FAILURE_APART_MS;
-      detours.noteFailure("a.example", PAGE, nowMs);
+      detours.noteFailure("a.example", PAGE, "proxyLost", "gone", nowMs);
     }
     expect(detours.isDirect("a.example", PAGE, nowMs + REST_MS - 1)).toBe(true);
     expect([detours.isDirect("b.example", PAGE, nowMs), detours.isDirect("a.example", OTHER_PAGE, nowMs)]).toEqual([
@@ -33,14 +33,14 @@ describe("detours: a host that fails repeatedly rests", () => {
 
   test("failures close together count once", () => {
     const detours = make();
-    for (let failure = 0; failure < 10; failure++) detours.noteFailure("a.example", PAGE, failure);
+    for (let failure = 0; failure < 10; failure++) detours.noteFailure("a.example", PAGE, "proxyLost", "gone", failure);
     expect(detours.isDirect("a.example", PAGE, 100)).toBe(false);
   });
 
   test("a success in between resets the count", () => {
     const detours = make();
     for (let failure = 1; failure <= 2 * FAILURES_MAX; failure++) {
-      detours.noteFailure("a.example", PAGE, failure * FAILURE_APART_MS);
+      detours.noteFailure("a.example", PAGE, "proxyLost", "gone", failure * FAILURE_APART_MS);
       if (failure % 2 === 0) detours.noteSuccess("a.example", PAGE);
     }
     expect(detours.isDirect("a.example", PAGE, 100_000)).toBe(false);
@@ -54,6 +54,18 @@ describe("detours: what the popup shows", () => {
     expect([detours.fallbacks, detours.trouble?.kind]).toEqual([1, "noProxies"]);
     detours.noteSuccess("a.example", PAGE);
     expect([detours.fallbacks, detours.trouble]).toEqual([1, null]);
+  });
+
+  test.each([
+    ["origoUnreachable", "origoUnreachable"],
+    ["noProxies", "noProxies"],
+    ["proxyLost", "resting"],
+  ])("while a host rests after %s, the reason is %s", (kind, shown) => {
+    const detours = make();
+    for (let failure = 1; failure <= FAILURES_MAX; failure++)
+      detours.noteFailure("a.example", PAGE, kind, "why", failure * FAILURE_APART_MS);
+    expect(detours.isDirect("a.example", PAGE, FAILURES_MAX * FAILURE_APART_MS)).toBe(true);
+    expect(detours.trouble).toMatchObject({ kind: shown, detail: "why" });
   });
 
   test("a request that the proxies never carry is no fallback", () => {

@@ -43,10 +43,14 @@ const NOTE_BYTES_MAX = 2 ** 32;
 /** These kinds are not faults: the proxies do not carry these requests, or the viewer chose this. */
 const HARMLESS = new Set(["direct-mode", "rule", "off", "small", "compare"]);
 
+/** The popup tells these failures as they are while a host rests, because no proxy has failed. */
+const WITHOUT_PROXIES = new Set(["origoUnreachable", "noProxies"]);
+
 interface Failures {
   count: number;
   lastMs: number;
   restUntilMs: number;
+  kind: string;
   detail: string;
 }
 
@@ -94,9 +98,9 @@ export class Detours {
       return true;
     }
     const failures = this.#hosts.get(key);
-    const isResting = (failures?.restUntilMs ?? 0) > nowMs;
-    if (isResting) this.noteFallback("resting", failures?.detail ?? host);
-    return isResting;
+    if (failures === undefined || failures.restUntilMs <= nowMs) return false;
+    this.noteFallback(WITHOUT_PROXIES.has(failures.kind) ? failures.kind : "resting", failures.detail);
+    return true;
   }
 
   /** The host goes direct from now on, for long. */
@@ -130,12 +134,13 @@ export class Detours {
   }
 
   /** The host rests for a while if this failure reaches FAILURES_MAX. */
-  noteFailure(host: string, pageOrigin: string, nowMs: number, detail = host): void {
+  noteFailure(host: string, pageOrigin: string, kind: string, detail: string, nowMs: number): void {
     const key = keyOf(pageOrigin, host);
-    const known = this.#hosts.get(key) ?? { count: 0, lastMs: -Infinity, restUntilMs: 0, detail };
+    const known = this.#hosts.get(key) ?? { count: 0, lastMs: -Infinity, restUntilMs: 0, kind, detail };
     if (nowMs - known.lastMs < FAILURE_APART_MS) return;
     known.count += 1;
     known.lastMs = nowMs;
+    known.kind = kind;
     known.detail = detail;
     if (known.count >= FAILURES_MAX) known.restUntilMs = nowMs + REST_MS;
     keepLatest(this.#hosts, key, known, HOSTS_MAX);

@@ -85,7 +85,7 @@ function startDownload(url: string, options: GetOptions): CarriedDownload {
 function noteProxyFailure(host: string, pageOrigin: string, kind: string, detail: string): void {
   const nowMs = performance.now();
   if (kind === "egressRefused") return detours.noteDirectHost(host, pageOrigin, kind, host, nowMs);
-  detours.noteFailure(host, pageOrigin, nowMs, detail);
+  detours.noteFailure(host, pageOrigin, kind, detail, nowMs);
   detours.noteFallback(kind, detail);
 }
 
