@@ -66,7 +66,7 @@ async function main() {
     return 2;
   }
   endWithNpm();
-  const measures = !["--list", "--report"].some((option) => args.includes(option));
+  const measures = !["--list", "--report", "--help"].some((option) => args.includes(option));
   await setUp({ ...(measures ? bench.needs : {}), print: () => undefined });
   if (measures) {
     for (const wanted of bench.uses ?? []) await setUpIfPossible(wanted);

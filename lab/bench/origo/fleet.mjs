@@ -108,10 +108,14 @@ async function startProxy(url, index, heartbeatMs) {
         cacheBytes: 1e8,
         cacheHits: beats,
         errors: 0,
+        rejectedMessages: 0,
         uptimeMs: Date.now() - startedMs,
         load: (index % 10) / 10,
       },
-      () => undefined,
+      // Origo would forget a proxy whose reports it refuses, and the measurement would be of nothing.
+      ({ error }) => {
+        if (error) throw new Error(`Origo refused a proxy's report: ${error.message}`);
+      },
     );
   };
   const first = setTimeout(() => {
@@ -145,6 +149,7 @@ export async function measureFleet({ proxies, heartbeatMs, seconds }) {
     await pause(seconds * 1000);
     const core = ((await processorSeconds(pid)) - before) / ((performance.now() - startMs) / 1000);
     const live = (await (await fetch(`${url}/v1/fleet`)).json()).proxies.length;
+    if (live !== proxies) throw new Error(`${live} of ${proxies} proxies are live: this machine is too busy to tell`);
     const listMs = [];
     for (let count = 0; count < LISTS; count++) {
       const askedMs = performance.now();

@@ -43,8 +43,9 @@ export function watchInterrupt(message: string): () => boolean {
   return () => stopped;
 }
 
-/** Runs a bench. Its status is 1 when it throws, 2 for a wrong option. */
+/** Runs a bench, or prints its usage after `--help`. Its status is 1 when it throws, 2 for a wrong option. */
 export function runBench(usage: string, main: () => Promise<number>): void {
+  if (process.argv.includes("--help")) return console.log(`usage: ${usage}`);
   void main().then(
     // A pipe may not have taken all of the report yet.
     (status) => process.stdout.write("", () => process.exit(status)),
