@@ -3,7 +3,8 @@
  * plays the sample page through four proxies with the extension's popup open. Then the command line downloads in
  * several modes, and Origo's dashboard shows these downloads. Needs Xvfb, openbox and ImageMagick (Debian: xvfb,
  * openbox, imagemagick). `npm run screenshots -- extension` takes only the extension's pictures
- * (screenshots-extension.ts), `-- terminal` only the command line's (screenshots-terminal.ts); both need none of them.
+ * (screenshots-extension.ts), `-- terminal` only the command line's (screenshots-terminal.ts), `-- dashboard` only the
+ * dashboard's. These need none of them.
  */
 import { execFile, spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
@@ -32,10 +33,14 @@ const images = path.join(repoRoot, "docs/images");
 async function main(): Promise<void> {
   mkdirSync(images, { recursive: true });
   const only = process.argv[2];
-  if (only !== "extension") await terminalPicture(images);
-  if (only === "terminal") return;
-  await extensionPictures(images);
-  if (only === "extension") return;
+  if (only === undefined || only === "terminal") await terminalPicture(images);
+  if (only === undefined || only === "extension") await extensionPictures(images);
+  if (only === "dashboard") await playing({ headless: true });
+  if (only === undefined) await onScreen();
+}
+
+/** What needs a screen: the picture of the playing page, and the dashboard on the same fleet. */
+async function onScreen(): Promise<void> {
   for (const program of ["Xvfb", "openbox", "import"]) {
     if (spawnSync("which", [program]).status !== 0)
       throw new Error(`${program} is missing: apt-get install xvfb openbox imagemagick`);
@@ -44,6 +49,15 @@ async function main(): Promise<void> {
   const screen: ChildProcess[] = [spawn("Xvfb", [DISPLAY, "-screen", "0", "1280x860x24"], { stdio: "ignore" })];
   await pause(1000);
   screen.push(spawn("openbox", [], { stdio: "ignore" }));
+  try {
+    await playing({ headless: false });
+  } finally {
+    for (const child of screen.reverse()) child.kill();
+  }
+}
+
+/** Plays the sample, then takes the dashboard's pictures. With a window, it takes the playing page's picture, too. */
+async function playing({ headless }: { headless: boolean }): Promise<void> {
   const fleet = await startFleet({
     proxyCount: PLACES.length,
     rateBytesPerSec: RATE_BYTES_PER_SEC,
@@ -52,22 +66,21 @@ async function main(): Promise<void> {
   });
   const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 4 };
   const { browser, close } = await openBrowser({
-    headless: false,
+    headless,
     defaults,
-    flags: ["--test-type", "--window-position=0,0", "--window-size=1280,860"],
+    flags: headless ? [] : ["--test-type", "--window-position=0,0", "--window-size=1280,860"],
   });
   try {
     const page = (await browser.pages())[0] ?? (await browser.newPage());
     await page.goto(`${fleet.sample.url}/hls.html`);
     await pause(PLAY_MS - 4000);
-    await openPopup(browser);
+    if (!headless) await openPopup(browser);
     await pause(4000);
-    capture("playing.png");
+    if (!headless) capture("playing.png");
     await dashboard(browser, fleet);
   } finally {
     await close();
     await fleet.stop();
-    for (const child of screen.reverse()) child.kill();
   }
 }
 
