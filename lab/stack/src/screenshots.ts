@@ -87,7 +87,7 @@ async function playing({ headless }: { headless: boolean }): Promise<void> {
 /** Pictures of the fleet at work, then of what Origo recorded. */
 async function dashboard(browser: Browser, fleet: Fleet): Promise<void> {
   const page = await browser.newPage();
-  await page.setViewport({ width: 1280, height: 860 });
+  await page.setViewport({ width: 1440, height: 900 });
   const picture = async (name: string, hash: string, fullPage = false): Promise<void> => {
     await show(page, `${fleet.origo.url}/${hash}`);
     await page.screenshot({ path: path.join(images, `origo-${name}.png`), fullPage });
