@@ -69,8 +69,16 @@ function createHasher(): Hasher {
   };
 }
 
+/**
+ * Packets and pieces are freed when the worker collects its young objects. A small space for these makes that happen
+ * often: at its usual size the worker holds tens of megabytes of dead packets.
+ */
+const YOUNG_MB_MAX = 8;
+
 function spawnEngine(): EngineWorker {
-  const worker = new Worker(path.join(__dirname, "worker-node.js"));
+  const worker = new Worker(path.join(__dirname, "worker-node.js"), {
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB_MAX },
+  });
   return {
     post: (message, transfer) => worker.postMessage(message, transfer),
     onMessage: (handler) => {

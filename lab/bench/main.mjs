@@ -21,6 +21,7 @@ const BENCHES = {
   film: { needs: { compiler: true, tools: ["yt-dlp", "ffmpeg"].map((name) => ({ name, command: name })) } },
   gateway: { needs: { compiler: true, tools: [{ name: "ffmpeg", command: "ffmpeg" }] } },
   profile: {},
+  memory: {},
   extension: { needs: { browser: true }, prepare: buildStandIn },
   codec: { needs: { compiler: true }, uses: [{ browser: true }], prepare: prepareCodec },
   origo: {},
