@@ -2,11 +2,12 @@
  * Chunks of the modes over HTTP: a request longer than one chunk is cut into ranges, which are fetched one after
  * the other. Only parts with the same strong validator are joined.
  */
-import { parseContentRange, type ByteRange, type Rejection, type ResponseHead } from "@tributary/contract";
+import type { ByteRange, Rejection, ResponseHead } from "@tributary/contract";
 import type { ActiveDownload, ModeResult } from "../active-download";
 import type { ProxyInfo } from "../api";
 import { StallWatch } from "../stall";
-import { cutFault, wholeHead } from "./http";
+import { cutAfter, cutBefore, cutEnd, cutFault } from "./cuts";
+import { wholeHead } from "./http";
 import { proxiedFault } from "./origin-part";
 import type { ProxyFailure } from "./proxy-http";
 
@@ -47,27 +48,20 @@ export type FetchChunk = (
 ) => Promise<ModeResult>;
 
 export async function inChunks(download: ActiveDownload, fetchChunk: FetchChunk): Promise<ModeResult> {
+  const before = cutBefore(download);
+  if (before) return inCuts(download, before, fetchChunk);
   const { range } = download.request;
-  const { chunkBytesMax } = download.settings;
-  if (range && range.end - range.start + 1 > chunkBytesMax) return inCuts(download, range, 206, fetchChunk);
   const result = await fetchChunk(range, ({ head, serverFetchMs }) => {
     const fault = proxiedFault(download.request, range, head);
     if (!fault) download.setHead(head, serverFetchMs);
     return fault;
   });
-  const isTooLong = result.kind === "failed" && result.rejection.kind === "chunkTooLarge" && !range && !download.head;
-  const length = isTooLong ? result.rejection.got : undefined;
-  if (length === undefined || length <= chunkBytesMax) return result;
-  return inCuts(download, { start: 0, end: length - 1 }, 200, fetchChunk);
+  const after = cutAfter(download, result);
+  return after ? inCuts(download, after, fetchChunk) : result;
 }
 
-/** With status 200 the download goes up to the end of the resource, even if the proxies reported another length. */
-async function inCuts(
-  download: ActiveDownload,
-  whole: ByteRange,
-  status: 200 | 206,
-  fetchChunk: FetchChunk,
-): Promise<ModeResult> {
+async function inCuts(download: ActiveDownload, whole: ByteRange, fetchChunk: FetchChunk): Promise<ModeResult> {
+  const status = download.request.range ? 206 : 200;
   let first: (ResponseHead & { version: string | undefined }) | undefined;
   let { end } = whole;
   for (let start = whole.start; start <= end;) {
@@ -77,8 +71,9 @@ async function inCuts(
       first ??= { ...head, version };
       const cut = fault ?? cutFault(first, { ...head, version }, range);
       if (cut) return cut;
-      const total = parseContentRange(head.headers["content-range"])?.resourceBytes ?? undefined;
-      if (total !== undefined) end = status === 200 ? total - 1 : Math.min(end, total - 1);
+      const last = cutEnd(end, head, status === 200);
+      if (typeof last === "object") return last;
+      end = last;
       download.setHead(wholeHead(first, { start: whole.start, end }, status), serverFetchMs);
       return undefined;
     });

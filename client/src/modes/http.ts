@@ -1,6 +1,5 @@
-/** What the HTTP modes share: request headers, response heads, their comparison, and linked aborts. No I/O. */
+/** What the HTTP modes share: request headers, response heads and linked aborts. No I/O. */
 import {
-  type Rejection,
   formatContentRange,
   formatRange,
   parseContentRange,
@@ -44,34 +43,4 @@ export function linkedAbort(signal: AbortSignal): { controller: AbortController;
   if (signal.aborted) stop();
   else signal.addEventListener("abort", stop);
   return { controller, unlink: () => signal.removeEventListener("abort", stop) };
-}
-
-/**
- * Says why the answer to a range cannot be part of the whole. Undefined if it can. Answers to several ranges are joined
- * only if they have the same strong validator (RFC 9110 §15.3.7.3).
- */
-export function cutFault(
-  first: ResponseHead & { version: string | undefined },
-  head: ResponseHead & { version: string | undefined },
-  range: ByteRange,
-): Rejection | undefined {
-  const told = parseContentRange(head.headers["content-range"]);
-  if (head.status !== 206 || told?.start !== range.start) {
-    const got = head.status === 206 ? `a range from ${told?.start}` : `status ${head.status}`;
-    return {
-      kind: "rangeRefused",
-      message: `The origin does not give ranges as asked: asked for bytes from ${range.start}, got ${got}.`,
-    };
-  }
-  const expected = parseContentRange(first.headers["content-range"])?.resourceBytes;
-  if (first.version === undefined || first.version !== head.version) {
-    const message =
-      "The ranges of a body that is longer than a chunk do not share a strong validator, so they cannot be joined.";
-    return { kind: "originChanged", message };
-  }
-  if (told.resourceBytes === expected) return undefined;
-  return {
-    kind: "originChanged",
-    message: `The resource changed its length: got ${told.resourceBytes}, expected ${expected}.`,
-  };
 }

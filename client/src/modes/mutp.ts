@@ -3,7 +3,7 @@
  * than one chunk is cut into ranges. Two ranges are fetched at a time, and their bytes are delivered in order. If no
  * session opens in time, the mode fails with `noTransport` before it delivers a byte.
  */
-import { parseContentRange, type ByteRange, type ResponseHead, type Rejection } from "@tributary/contract";
+import type { ByteRange, ResponseHead, Rejection } from "@tributary/contract";
 import type { KnownPath, MutpMode, PlanHead, ReceiverStats } from "@tributary/protocol";
 import type { ProxyInfo } from "../api";
 import type { EngineLink } from "../engine-link";
@@ -14,7 +14,8 @@ import type { ModeResult, ActiveDownload } from "../active-download";
 import type { Session, SessionPool } from "../session";
 import type { Slots } from "../slots";
 import { StallWatch } from "../stall";
-import { cutFault, wholeHead } from "./http";
+import { cutAfter, cutBefore, cutEnd, cutFault } from "./cuts";
+import { wholeHead } from "./http";
 import { proxiedFault } from "./origin-part";
 import type { ProxyFailure } from "./proxy-http";
 
@@ -89,15 +90,13 @@ class MutpDownload {
   }
 
   async execute(): Promise<ModeResult> {
-    const { range } = this.#download.request;
-    if (range && range.end - range.start + 1 > this.#download.settings.chunkBytesMax) return this.#fetchCut(range, 206);
-    const chunk = this.#start(range);
+    const before = cutBefore(this.#download);
+    if (before) return this.#fetchCut(before);
+    const chunk = this.#start(this.#download.request.range);
     this.#takeTurn(chunk);
     const result = await chunk.result;
-    const length =
-      result.kind === "failed" && result.rejection.kind === "chunkTooLarge" ? result.rejection.got : undefined;
-    if (length === undefined || range || this.#download.head) return result;
-    return this.#fetchCut({ start: 0, end: length - 1 }, 200);
+    const after = cutAfter(this.#download, result);
+    return after ? this.#fetchCut(after) : result;
   }
 
   /** Aborts all active chunks. */
@@ -113,12 +112,10 @@ class MutpDownload {
     if (!this.#stopped) this.#watch.progress();
   }
 
-  /**
-   * Fetches `whole` as ranges of `cutBytes`. The caller gets `status`. With 200 the download goes up to the end of the
-   * origin's resource, even if a proxy reported another length.
-   */
-  async #fetchCut(whole: ByteRange, status: 200 | 206): Promise<ModeResult> {
+  /** Fetches `whole` as ranges of `cutBytes`. */
+  async #fetchCut(whole: ByteRange): Promise<ModeResult> {
     const { cutBytes } = this.#download.settings;
+    const status = this.#download.request.range ? 206 : 200;
     const inFlight: ChunkDownload[] = [];
     let next = whole.start;
     let end = whole.end;
@@ -146,8 +143,9 @@ class MutpDownload {
       first ??= { ...head, version };
       const fault = cutFault(first, { ...head, version }, chunk.range!);
       if (fault) return { kind: "failed", rejection: fault };
-      const total = parseContentRange(head.headers["content-range"])?.resourceBytes ?? undefined;
-      if (total !== undefined) end = status === 200 ? total - 1 : Math.min(end, total - 1);
+      const last = cutEnd(end, head, status === 200);
+      if (typeof last === "object") return { kind: "failed", rejection: last };
+      end = last;
       this.#download.setHead(wholeHead(first, { start: whole.start, end }, status), this.#download.serverFetchMs);
       this.#takeTurn(chunk);
       const result = await chunk.result;

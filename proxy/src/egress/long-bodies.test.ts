@@ -18,6 +18,16 @@ let bodies: LongBodies;
 const server = http.createServer((request, response) => {
   requests.push(request.headers.range ?? "whole");
   response.on("close", () => closed++);
+  const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? "") ?? [];
+  if (first !== undefined && Number(last) - Number(first) >= LIMITS.chunkBytesMax) {
+    const range = {
+      "content-range": `bytes ${first}-${last}/${TOTAL}`,
+      "content-length": Number(last) - Number(first) + 1,
+    };
+    return void response
+      .writeHead(206, { ...range, etag: '"one"' })
+      .end(BYTES.subarray(Number(first), Number(last) + 1));
+  }
   if (request.headers.range) return void response.writeHead(403, { "content-length": 0 }).end();
   response.writeHead(200, { "content-length": TOTAL, etag: '"one"' }).end(BYTES);
 });
@@ -48,6 +58,14 @@ async function open(): Promise<void> {
   response.cancel();
 }
 
+/** Asks for a long range and leaves it. */
+async function openRange(start: number, end: number): Promise<void> {
+  const store = new AbortController();
+  const response = await bodies.fetch(url, { start, end }, store.signal);
+  store.abort();
+  response.cancel();
+}
+
 /** The status and the first `count` bytes of a range. */
 async function read(start: number, end: number, count = Infinity, signal = new AbortController().signal) {
   const { status, headers, totalBytes, body } = await bodies.fetch(url, { start, end }, signal);
@@ -74,6 +92,21 @@ test("long bodies: ranges in order come from the answer that told the length", a
   }
   expect(requests).toEqual(["whole"]);
   expect((await read(0, 9)).status).toBe(403);
+});
+
+test("long bodies: the parts of a long range come from one request for that range", async () => {
+  const [start, end] = [1000, 1000 + LIMITS.chunkBytesMax + 500];
+  await openRange(start, end);
+  for (const [from, to] of [
+    [start, 8 * MIB],
+    [8 * MIB + 1, end + 9],
+  ] as const) {
+    const part = await read(from, to);
+    const last = Math.min(to, end);
+    expect(part).toMatchObject({ status: 206, contentRange: `bytes ${from}-${last}/${TOTAL}` });
+    expect(part.bytes.equals(BYTES.subarray(from, last + 1))).toBe(true);
+  }
+  expect(requests).toEqual([`bytes=${start}-${end}`]);
 });
 
 test("long bodies: a range that is left early does not spoil the next one", async () => {

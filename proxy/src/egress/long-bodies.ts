@@ -1,9 +1,9 @@
 /**
- * Long bodies: a body that is longer than a chunk is asked for again in ranges, one after the other. The answer that
+ * Long bodies: a body, whole or a range, that is longer than a chunk is asked for again in ranges, one after the other. The answer that
  * told the length stays open for them, so that one request to the origin serves them all, also if the address expires
  * meanwhile or the origin limits requests. The ranges are then of one version. What may be fetched and how: fetch.ts.
  */
-import { formatContentRange, type ByteRange, type RangeRequest } from "@tributary/contract";
+import { formatContentRange, parseContentRange, type ByteRange, type RangeRequest } from "@tributary/contract";
 import { LIMITS } from "@tributary/protocol";
 import type { Client } from "../clients";
 import { abortable } from "./abortable";
@@ -47,30 +47,29 @@ export class LongBodies implements Pick<Egress, "fetch" | "vet"> {
     details?: FetchDetails,
   ): Promise<OriginResponse> {
     const key = `${client?.name ?? ""} ${details?.pageOrigin ?? ""} ${text}`;
-    const lingering = range && this.#lingering.get(key);
-    if (lingering) await abortable(lingering, signal).catch(() => undefined);
+    if (mayBeLong(range)) return this.#fetchLong(key, text, range, signal, client, details);
+    await abortable(this.#lingering.get(key) ?? Promise.resolve(), signal).catch(() => undefined);
     const mayRead = client?.bytesRefusal() === undefined;
-    const part = range && mayRead ? this.#open.get(key)?.part(range, signal) : undefined;
-    if (part) return part;
-    if (range) return this.#egress.fetch(text, range, signal, client, details);
-    return this.#fetchWhole(key, text, signal, client, details);
+    const part = mayRead ? this.#open.get(key)?.part(range, signal) : undefined;
+    return part ?? this.#egress.fetch(text, range, signal, client, details);
   }
 
-  async #fetchWhole(
+  async #fetchLong(
     key: string,
     text: string,
+    range: RangeRequest | undefined,
     signal: AbortSignal,
     client?: Client,
     details?: FetchDetails,
   ): Promise<OriginResponse> {
     const own = new AbortController();
     let leave = (): void => this.#linger(key, own, fetched);
-    const fetched = this.#egress.fetch(text, undefined, own.signal, client, details);
+    const fetched = this.#egress.fetch(text, range, own.signal, client, details);
     signal.addEventListener("abort", () => leave(), { once: true });
     if (signal.aborted) own.abort();
     const response = await fetched;
     const { status, totalBytes } = response;
-    if (status !== 200 || totalBytes === null || totalBytes <= LIMITS.chunkBytesMax) {
+    if (![200, 206].includes(status) || totalBytes === null || totalBytes <= LIMITS.chunkBytesMax) {
       if (signal.aborted) own.abort();
       leave = () => own.abort();
       return response;
@@ -123,10 +122,20 @@ export class LongBodies implements Pick<Egress, "fetch" | "vet"> {
   }
 }
 
+/** Whether the answer may be longer than a chunk. */
+function mayBeLong(range: RangeRequest | undefined): boolean {
+  if (range === undefined) return true;
+  if ("suffixBytes" in range) return range.suffixBytes > LIMITS.chunkBytesMax;
+  return range.end === undefined || range.end - range.start >= LIMITS.chunkBytesMax;
+}
+
 /** An open answer whose body is read once, from its start to its end, by one range after the other. */
 class LongBody {
   readonly #response: OriginResponse;
-  readonly #totalBytes: number;
+  /** Of the last byte that it has. */
+  readonly #end: number;
+  /** Of the whole resource; null if the origin does not tell it. */
+  readonly #resourceBytes: number | null;
   readonly #controller: AbortController;
   readonly #onClosed: () => void;
   readonly #pieces: AsyncIterator<Uint8Array>;
@@ -134,9 +143,9 @@ class LongBody {
   #pending: Promise<IteratorResult<Uint8Array>> | undefined;
   #rest: Uint8Array = new Uint8Array(0);
   /** Of the first byte of `#rest`. */
-  #position = 0;
+  #position: number;
   /** Where the next range may begin. */
-  #nextStart = 0;
+  #nextStart: number;
   /** Resolves when the last range has ended. */
   #turn = Promise.resolve();
   /** The ranges that have not ended. */
@@ -146,7 +155,10 @@ class LongBody {
 
   constructor(response: OriginResponse, totalBytes: number, controller: AbortController, onClosed: () => void) {
     this.#response = response;
-    this.#totalBytes = totalBytes;
+    const told = response.status === 206 ? parseContentRange(response.headers["content-range"]) : undefined;
+    this.#position = this.#nextStart = told?.start ?? 0;
+    this.#end = this.#position + totalBytes - 1;
+    this.#resourceBytes = told ? told.resourceBytes : totalBytes;
     this.#controller = controller;
     this.#onClosed = onClosed;
     this.#pieces = response.body[Symbol.asyncIterator]();
@@ -163,10 +175,10 @@ class LongBody {
   }
 
   /** The answer to a request for `range`. Undefined if it cannot come from this body. */
-  part(range: RangeRequest, signal: AbortSignal): OriginResponse | undefined {
-    if (!("start" in range) || range.end === undefined) return undefined;
+  part(range: RangeRequest | undefined, signal: AbortSignal): OriginResponse | undefined {
+    if (!range || !("start" in range) || range.end === undefined) return undefined;
     const { start } = range;
-    const end = Math.min(range.end, this.#totalBytes - 1);
+    const end = Math.min(range.end, this.#end);
     if (start < this.#nextStart || start > this.#nextStart + SKIP_BYTES_MAX || end < start) return undefined;
     this.#nextStart = end + 1;
     this.#activeCount++;
@@ -179,7 +191,7 @@ class LongBody {
       this.#wait();
     });
     const totalBytes = end - start + 1;
-    const contentRange = formatContentRange({ start, end }, this.#totalBytes);
+    const contentRange = formatContentRange({ start, end }, this.#resourceBytes);
     const headers = { ...this.#response.headers, "content-range": contentRange, "content-length": String(totalBytes) };
     let isRead = false;
     const read = (): AsyncGenerator<Uint8Array> => this.#read({ start, end }, before, signal);
@@ -229,7 +241,7 @@ class LongBody {
   #wait(): void {
     clearTimeout(this.#timer);
     if (this.#activeCount > 0 || this.#isClosed) return;
-    if (this.#nextStart >= this.#totalBytes) return this.close();
+    if (this.#nextStart > this.#end) return this.close();
     this.#timer = setTimeout(() => this.close(), IDLE_MS).unref();
   }
 }
