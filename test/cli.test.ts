@@ -2,6 +2,8 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import http from "node:http";
+import type { AddressInfo } from "node:net";
 import os from "node:os";
 import path from "node:path";
 import { repoRoot, sizeBytes, startFleet, type Fleet } from "@tributary/lab-stack";
@@ -12,15 +14,39 @@ const MODES = ["direct", "parallel-http", "split-http", "uncoded-mutp", "coded-m
 const THROUGH_PROXIES = MODES.slice(1);
 const sha256 = (data: Uint8Array): string => createHash("sha256").update(data).digest("hex");
 
+/**
+ * A file longer than a chunk, at addresses that expire after a few requests. One from each proxy is enough. One for
+ * each of the five ranges from each proxy is too many.
+ */
+const LONG = sizeBytes(0, 36_000_000);
+const REQUESTS_MAX = 12;
+const served = new Map<string, number>();
+const expiring = http.createServer(({ url = "", headers }, response) => {
+  const count = (served.get(url) ?? 0) + 1;
+  served.set(url, count);
+  if (count > REQUESTS_MAX) return void response.writeHead(403, { "content-length": 7 }).end("expired");
+  const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(headers.range ?? "") ?? [];
+  const [start, end] = [Number(first ?? 0), Math.min(Number(last ?? Infinity), LONG.length - 1)];
+  const range = first === undefined ? {} : { "content-range": `bytes ${start}-${end}/${LONG.length}` };
+  response.writeHead(first === undefined ? 200 : 206, { etag: '"one"', "content-length": end + 1 - start, ...range });
+  response.end(LONG.subarray(start, end + 1));
+});
+
 let fleet: Fleet;
 let folder: string;
 let outputs = 0;
+let expiringUrl: string;
 beforeAll(async () => {
-  fleet = await startFleet({ proxyCount: 4, ports: "any" });
+  await new Promise<void>((resolve) => expiring.listen(0, "127.0.0.1", resolve));
+  const host = `127.0.0.1:${(expiring.address() as AddressInfo).port}`;
+  expiringUrl = `http://${host}`;
+  fleet = await startFleet({ proxyCount: 4, ports: "any", allow: [host] });
   folder = mkdtempSync(path.join(os.tmpdir(), "tributary-cli-"));
 });
 afterAll(async () => {
   await fleet?.stop();
+  expiring.closeAllConnections();
+  expiring.close();
   rmSync(folder, { recursive: true });
 });
 
@@ -114,6 +140,28 @@ describe.each(MODES)("mode %s", (mode) => {
 test("the command is a script of npm, too", async () => {
   const run = await runToEnd("npm", ["run", "-s", "tributary", "--", "get"]);
   expect([run.status, run.stderr]).toEqual([2, expect.stringMatching(/URL/i)]);
+});
+
+test.each([[[]], [["--range", "1000-35999000"]]])(
+  "a file longer than a chunk comes whole although its address expires (%j)",
+  async (words) => {
+    const { status, record, file } = await get(
+      `${expiringUrl}/${words.length}`,
+      ...words,
+      "--no-fallback",
+      "--timeout",
+      "60",
+    );
+    expect({ status, outcome: record.outcome, error: record.error }).toEqual({ status: 0, outcome: "complete" });
+    expect(sha256(file)).toBe(sha256(words.length === 0 ? LONG : LONG.subarray(1000, 35_999_001)));
+  },
+  120_000,
+);
+
+test("--limit-rate holds for what comes through proxies", async () => {
+  const { status, record } = await get(sample("/__size/4000000"), "--limit-rate", "1M", "--no-fallback");
+  expect({ status, outcome: record.outcome }).toEqual({ status: 0, outcome: "complete" });
+  expect(record.durationMs).toBeGreaterThan(2000);
 });
 
 test("the CLI prints the same record that Origo keeps", async () => {

@@ -32,7 +32,7 @@ import { rangeOf, sizeBytesPieces } from "./bytes";
 import { LiveStream, PARTS_PER_SEGMENT } from "./live";
 import { LONG_SEGMENT_SEC, LongVideo, longManifest, longMaster, longPlaylist } from "./long";
 
-const SIZE_BYTES_MAX = 1_073_741_824;
+const SIZE_BYTES_MAX = 100_000_000_000;
 
 const CONTENT_TYPES: Record<string, string> = {
   ".m3u8": "application/vnd.apple.mpegurl",
