@@ -20,6 +20,8 @@ export interface OriginFile {
   breakAfter?: number;
   /** Waits at this byte of the file, until the test ends. */
   hangAfter?: number;
+  /** What the file is like after this request. */
+  next?: OriginFile;
 }
 
 export interface CommandOrigin {
@@ -37,6 +39,7 @@ export async function startOrigin(): Promise<CommandOrigin> {
     requests.push({ path: request.url ?? "", headers: request.headers });
     const file = files.get(request.url ?? "");
     if (!file) return void response.writeHead(404).end("nothing is here");
+    if (file.next) files.set(request.url ?? "", file.next);
     answer(request, response, file);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

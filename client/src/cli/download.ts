@@ -1,10 +1,8 @@
 /** One download of `tributary get`: from an address into its output, with progress and summary. */
 import { stat } from "node:fs/promises";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { ResponseHead } from "@tributary/contract";
 import type { DownloadRecord } from "@tributary/contract/schema";
 import type { Download, GetOptions } from "../api";
-import type { ProxyClient } from "../client";
 import { formatOfContent, formatOfType } from "../video";
 import { Check } from "./checksum";
 import { Exit, STATUS } from "./exit";
@@ -12,15 +10,18 @@ import { fileFault } from "./faults";
 import type { Job } from "./jobs";
 import { nameFromHeader, nameFromUrl } from "./names";
 import { openTarget, type StreamOutput } from "./output";
+import type { Source } from "./pace";
 import { continues, findPart, PartFile, type Resume } from "./part-file";
 import { Progress } from "./progress";
-import { stopped, unlessStopped } from "./signals";
+import { stopped } from "./signals";
 import { jsonLine, say } from "./terminal";
 import { fetchVideo, isNamedPlaylist, wantsVideo } from "./video";
 import { summary } from "./view";
 
 /** A playlist shows in its first bytes what it is. */
 const BEGINNING_BYTES = 4096;
+/** A file that changes more often while it is fetched is given up. */
+const STARTS_MAX = 3;
 
 /** Where the bytes of one download go, once the origin has answered. */
 interface Sink {
@@ -31,7 +32,7 @@ interface Sink {
 }
 
 /** Fetches one address. Returns what went wrong. Throws a RequestError for an address that can never work. */
-export async function fetchInto(client: ProxyClient, job: Job, options: GetOptions): Promise<Exit | undefined> {
+export async function fetchInto(client: Source, job: Job, options: GetOptions): Promise<Exit | undefined> {
   const { words } = job;
   if (wantsVideo(job) && isNamedPlaylist(job)) return fetchVideo(client, job, options);
   const target = job.file === undefined ? undefined : await openTarget(job.file);
@@ -51,16 +52,17 @@ export async function fetchInto(client: ProxyClient, job: Job, options: GetOptio
 }
 
 class Transfer {
-  readonly #client: ProxyClient;
+  readonly #client: Source;
   readonly #job: Job;
   readonly #options: GetOptions;
-  readonly #check: Check | undefined;
+  #check: Check | undefined;
   readonly #to: { path: string | undefined; stream: StreamOutput | undefined };
+  #starts = 0;
   /** The answer is a playlist whose video is wanted. Nothing was written. */
   isVideo = false;
 
   constructor(
-    client: ProxyClient,
+    client: Source,
     job: Job,
     options: GetOptions,
     to: { path: string | undefined; stream: StreamOutput | undefined },
@@ -69,10 +71,12 @@ class Transfer {
     this.#job = job;
     this.#options = options;
     this.#to = to;
-    this.#check = job.words.checksum && new Check(job.words.checksum);
   }
 
   async run(resume: Resume | undefined): Promise<Exit | undefined> {
+    const { checksum } = this.#job.words;
+    this.#starts++;
+    this.#check = checksum && new Check(checksum);
     const download = this.#client.get(this.#job.url, { ...this.#options, ...(resume ? { range: resume.range } : {}) });
     const abort = (): void => download.abort("interrupted");
     stopped.addEventListener("abort", abort);
@@ -136,6 +140,11 @@ class Transfer {
     }
     const record = await download.record;
     progress?.stop();
+    if (fault === undefined && record.error?.kind === "originChanged" && this.#canStartAnew) {
+      await sink?.fail();
+      say("The file changed while it was fetched: the download starts anew.\n");
+      return this.run(undefined);
+    }
     const problem = fault === undefined ? problemOf(record) : asFault(this.#to.path ?? this.#job.file ?? "", fault);
     const end = await this.#end(sink, problem);
     if (words.json) process.stdout.write(jsonLine(record));
@@ -144,13 +153,16 @@ class Transfer {
     return end.problem;
   }
 
+  /** What went to a stream cannot be taken back. */
+  get #canStartAnew(): boolean {
+    return this.#to.path !== undefined && this.#starts < STARTS_MAX && !stopped.aborted;
+  }
+
   async #pump({ reader, beginning }: Body, sink: Sink | undefined, progress: Progress | undefined): Promise<void> {
-    const pace = new Pace(this.#job.words.limitRate);
     for (let value = beginning; value; value = await readPiece(reader)) {
       this.#check?.update(value);
       await sink?.write(value);
       progress?.add(value.length);
-      await pace.take(value.length);
     }
   }
 
@@ -266,22 +278,4 @@ function problemOf(record: DownloadRecord): Exit | undefined {
   if (record.outcome !== "complete") return new Exit(STATUS.failed, `${record.error?.kind}: ${record.error?.message}`);
   if (record.status >= 200 && record.status < 300) return undefined;
   return new Exit(STATUS.failed, `The origin answered ${record.status}. Its text is not kept.`);
-}
-
-/** Holds the reader back, so that it takes at most `bytesPerSec`. */
-class Pace {
-  readonly #bytesPerSec: number | undefined;
-  readonly #startMs = performance.now();
-  #bytes = 0;
-
-  constructor(bytesPerSec: number | undefined) {
-    this.#bytesPerSec = bytesPerSec;
-  }
-
-  async take(bytes: number): Promise<void> {
-    if (this.#bytesPerSec === undefined) return;
-    this.#bytes += bytes;
-    const waitMs = this.#startMs + (this.#bytes * 1000) / this.#bytesPerSec - performance.now();
-    if (waitMs > 0) await unlessStopped(sleep(waitMs));
-  }
 }

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { createHash } from "node:crypto";
-import { bytesOf, get, makeFolder, startOrigin, type CommandOrigin } from "../../test/command";
+import { bytesOf, get, makeFolder, startOrigin, type CommandOrigin, type OriginFile } from "../../test/command";
 
 const OLD = "the good old bytes";
 const BODY = bytesOf(1, 300_000);
@@ -167,6 +167,22 @@ describe("files", () => {
     expect(stderr).toBe("tributary: The origin answered 404. Its text is not kept.\n");
     expect(readFileSync(at("x.ts")).equals(bytesOf(3, 10))).toBe(true);
     expect(readFileSync(at("x.1.ts")).equals(bytesOf(4, 10))).toBe(true);
+  });
+
+  test("files: a file that changes while it is fetched comes anew, and one that never rests fails", async () => {
+    const changed = { body: bytesOf(2, 300_000), headers: { etag: '"two"' } };
+    origin.files.set("/changing", { body: BODY, headers: ETAG, breakAfter: 100_000, next: changed });
+    const words = ["-o", "f", "--retry", "1"];
+    const first = await get([url("changing"), ...words], { cwd: folder.path });
+    expect([first.status, first.stderr]).toEqual([0, expect.stringContaining("the download starts anew")]);
+    expect(readFileSync(at("f")).equals(changed.body)).toBe(true);
+    // Each start gets a part, then twice another version.
+    const again: OriginFile = { body: BODY, headers: ETAG, breakAfter: 100_000 };
+    again.next = { ...changed, next: { ...changed, next: again } };
+    origin.files.set("/changing", again);
+    const second = await get([url("changing"), ...words], { cwd: folder.path });
+    expect([second.status, second.stderr]).toEqual([1, expect.stringContaining("originChanged")]);
+    expect(readFileSync(at("f")).equals(changed.body)).toBe(true);
   });
 
   test("files: --remote-time is the origin's", async () => {

@@ -8,6 +8,7 @@ import { fetchInto } from "./download";
 import { Exit, STATUS } from "./exit";
 import { fileFault } from "./faults";
 import { jobsOf, type GetWords } from "./jobs";
+import { paced } from "./pace";
 import { addProxyOptions, each, proxyOptionsOf } from "./options";
 import { addRequestOptions, askedOf } from "./requests";
 import { stopped, unlessStopped } from "./signals";
@@ -51,12 +52,13 @@ async function get(urls: string[], words: GetWords): Promise<void> {
     reportRecords: words.record,
     ...(words.limitRate === undefined ? {} : { settings: inSteps(words.limitRate) }),
   });
+  const source = paced(client, words.limitRate);
   let status: number = STATUS.worked;
   try {
     for (const { job, options, headerNames } of tasks) {
       if (tasks.length > 1 && !words.quiet) say(`${job.url}\n`);
       if (headerNames.length > 0 && words.mode !== "direct" && !words.quiet) say(whyDirect(headerNames));
-      const problem = await fetchInto(client, job, options).catch((error: unknown) => asExit(error, tasks.length));
+      const problem = await fetchInto(source, job, options).catch((error: unknown) => asExit(error, tasks.length));
       if (stopped.aborted) break;
       if (!problem) continue;
       status = problem.status;

@@ -1,5 +1,5 @@
 /** The live line on a terminal: how much is there, how fast, through whom, and for how long. */
-import type { ProxyClient } from "../client";
+import type { Source } from "./pace";
 import { printable } from "./terminal";
 import { progressLine } from "./view";
 
@@ -8,14 +8,14 @@ const EVERY_MS = 100;
 const WINDOW_MS = 5000;
 
 export class Progress {
-  readonly #client: ProxyClient;
+  readonly #client: Source;
   readonly #totalBytes: number | null;
   #bytes: number;
   #samples: { ms: number; bytes: number }[] = [];
   readonly #timer: ReturnType<typeof setInterval> | undefined;
 
   /** `offset` bytes are there from an earlier run. */
-  constructor(client: ProxyClient, offset: number, totalBytes: number | null) {
+  constructor(client: Source, offset: number, totalBytes: number | null) {
     this.#client = client;
     this.#bytes = offset;
     this.#totalBytes = totalBytes;

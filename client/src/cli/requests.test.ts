@@ -48,6 +48,7 @@ describe("requests", () => {
     ["-H", "Range: bytes=0-1", /Use --range/],
     ["-H", "Transfer-Encoding: chunked", /cannot be set/],
     ["--timeout", "0", /Allowed: seconds above 0/],
+    ["--proxy-header", "X: y", /Proxies never get headers.*With -H/],
   ])("requests: %s %j is refused", (name, value, message) => {
     expect(() => asked(URL_OF_A, name, value)).toThrow(message);
   });

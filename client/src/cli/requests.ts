@@ -1,5 +1,5 @@
 /** What a download asks for beside its address: the user's own headers, patience and caches. No I/O. */
-import { InvalidArgumentError, type Command } from "commander";
+import { InvalidArgumentError, Option, type Command } from "commander";
 import type { ByteRange } from "@tributary/contract";
 import type { GetOptions } from "../api";
 import { UsageError } from "./exit";
@@ -39,11 +39,19 @@ export function addRequestOptions(command: Command): Command {
     .option("-u, --user <name:password>", "log in at the origin; then no proxy is used")
     .option("-A, --user-agent <text>", "send the origin this User-Agent; then no proxy is used")
     .option("-e, --referer <url>", "send the origin this Referer; then no proxy is used")
+    .addOption(new Option("--proxy-header <header>", "refused: proxies get no headers").argParser(refused).hideHelp())
     .option("--timeout <seconds>", "how long the origin may be silent (default: 120)", seconds)
     .option("--retry <n>", "how often in a row to ask the origin again (default: 5)", wholeNumber)
     .option("--limit-rate <bytes>", "at most so many bytes a second, e.g. 500k", byteCount)
     .option("--compressed", "unpack a body that comes as gzip, deflate or br")
     .option("--no-cache", "take no answer from a cache that the origin does not confirm");
+}
+
+/** Users of curl know this option. */
+function refused(): never {
+  throw new InvalidArgumentError(
+    "Proxies never get headers, because they share what they fetch. With -H the origin alone gets it.",
+  );
 }
 
 function header(text: string, before: readonly [string, string][] = []): [string, string][] {

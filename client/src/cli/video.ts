@@ -2,7 +2,6 @@
 import path from "node:path";
 import { InvalidArgumentError, type Command } from "commander";
 import type { GetOptions } from "../api";
-import type { ProxyClient } from "../client";
 import {
   downloadVideo,
   isQuality,
@@ -16,6 +15,7 @@ import { fileFault } from "./faults";
 import type { Job } from "./jobs";
 import { seconds } from "./options";
 import { isStandardOutput } from "./output";
+import type { Source } from "./pace";
 import { stopped, takeFirstSignal } from "./signals";
 import { jsonLine, printable, say } from "./terminal";
 import { videoLine } from "./video-view";
@@ -58,13 +58,13 @@ function outputOf({ file, inFolder, url }: Job): string {
   return PLAYLIST_NAME.test(name) ? name.replace(PLAYLIST_NAME, ".mp4") : name;
 }
 
-export async function fetchVideo(client: ProxyClient, job: Job, get: GetOptions): Promise<Exit | undefined> {
-  const { quiet, json, quality, audio, subtitles, duration } = job.words;
+export async function fetchVideo(client: Source, job: Job, get: GetOptions): Promise<Exit | undefined> {
+  const { quiet, json, quality, audio, subtitles, duration, retry } = job.words;
   const output = outputOf(job);
   const finish = new AbortController();
   const view = new VideoView(client, !quiet && process.stderr.isTTY);
   let release = (): void => undefined;
-  const optional = { quality, audio, subtitles, durationSec: duration };
+  const optional = { quality, audio, subtitles, durationSec: duration, retries: retry };
   const given = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
   try {
     const result = await downloadVideo(client, job.url, {
@@ -103,12 +103,12 @@ function rethrow(error: unknown): never {
 
 /** The live line on a terminal, and sentences above it. */
 class VideoView {
-  readonly #client: ProxyClient;
+  readonly #client: Source;
   readonly #isShown: boolean;
   #report: VideoProgressReport | undefined;
   #shownMs = 0;
 
-  constructor(client: ProxyClient, isShown: boolean) {
+  constructor(client: Source, isShown: boolean) {
     this.#client = client;
     this.#isShown = isShown;
   }

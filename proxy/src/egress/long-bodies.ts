@@ -1,7 +1,8 @@
 /**
- * Long bodies: a body, whole or a range, that is longer than a chunk is asked for again in ranges, one after the other. The answer that
- * told the length stays open for them, so that one request to the origin serves them all, also if the address expires
- * meanwhile or the origin limits requests. The ranges are then of one version. What may be fetched and how: fetch.ts.
+ * Long bodies: a body, whole or a range, that is longer than a chunk is asked for again in ranges, one after the other.
+ * The answer that told the length stays open for them, so that one request to the origin serves them all, also if the
+ * address expires meanwhile or the origin limits requests. The ranges are then of one version. What may be fetched and
+ * how: fetch.ts.
  */
 import { formatContentRange, parseContentRange, type ByteRange, type RangeRequest } from "@tributary/contract";
 import { LIMITS } from "@tributary/protocol";
