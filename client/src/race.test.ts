@@ -68,7 +68,9 @@ test("race: discards the result of a loser that still succeeds", async () => {
 });
 
 test("race: rejects with all reasons when all runners fail, and with a single error unchanged", async () => {
-  const both = go([runner(20, new Error("no QUIC")), runner(20, new Error("no UDP"))]).catch((error: unknown) => error);
+  const both = go([runner(20, new Error("no QUIC.")), runner(20, new Error("no UDP"))]).catch(
+    (error: unknown) => error,
+  );
   const reason = new Error("only");
   const one = go([runner(20, reason)]).catch((error: unknown) => error);
   await jest.advanceTimersByTimeAsync(40);

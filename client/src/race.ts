@@ -56,6 +56,6 @@ export async function race<T>(runners: readonly Runner<T>[], headStartMs: number
 
 export class RaceError extends Error {
   constructor(readonly failures: readonly unknown[]) {
-    super(failures.map(messageOf).join("; "));
+    super(failures.map((failure) => messageOf(failure).replace(/\.$/, "")).join("; "));
   }
 }

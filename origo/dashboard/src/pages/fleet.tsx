@@ -191,7 +191,9 @@ function ProxyRow({
             {error.kind} × {count(error.count)}
           </small>
         ))}
-        <small>{status?.rejectedMessages ? counted(status.rejectedMessages, "rejected message") : ""}</small>
+        <small title="Messages of clients that no client may send, or that came faster than the proxy reads">
+          {status?.rejectedMessages ? counted(status.rejectedMessages, "rejected message") : ""}
+        </small>
       </td>
       <td data-label="Engine">{proxy.engine}</td>
       <td data-label="Version">{proxy.version}</td>
