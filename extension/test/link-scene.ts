@@ -56,7 +56,12 @@ export function make() {
     summon: () => void calls.summon++,
     connected: () => void calls.connected++,
     isThere: () => calls.isThere,
-    permits: { allows: (url) => url !== FORBIDDEN, targets: ["https://cdn.example"], phraseOf: () => undefined },
+    permits: {
+      allows: (url) => url !== FORBIDDEN,
+      hasAnswered: (url) => url !== FORBIDDEN,
+      targets: ["https://cdn.example"],
+      phraseOf: () => undefined,
+    },
   });
   const carried = new Calls(link, { nowMs: () => clock.nowMs, setTimeout: clock.set, clearTimeout: clock.clear });
   const carrier = { handle: (message) => carried.handle(message), lost: () => carried.lost() } as Carrier;

@@ -48,7 +48,7 @@ export class Calls {
   readonly #comparing = new Set<number>();
 
   constructor(
-    readonly link: Pick<Link, "env" | "post" | "lose" | "noteDirect">,
+    readonly link: Pick<Link, "ask" | "post" | "lose" | "noteDirect" | "phraseOf" | "isThere">,
     readonly clock: Clock,
   ) {}
 
@@ -56,7 +56,7 @@ export class Calls {
   call(request: Omit<Extract<ToTransport, { type: "get" }>, "type" | "id" | "targets">, listener: CallListener): Call {
     const id = this.#nextId++;
     const { link } = this;
-    if (link.post({ type: "get", id, ...request, targets: link.env.permits.targets })) {
+    if (link.ask({ id, ...request })) {
       this.#calls.set(id, listener);
       this.#startTicking();
     } else queueMicrotask(() => listener.message({ type: "native", id, compare: true }));
@@ -80,7 +80,8 @@ export class Calls {
       send: (bytes) => {
         if (!this.#comparing.has(id)) return false;
         const { buffer } = bytes.slice();
-        return this.link.post({ type: "site-bytes", id, buffer }, [buffer]);
+        this.link.post({ type: "site-bytes", id, buffer }, [buffer]);
+        return true;
       },
       end: (isWhole) => {
         if (this.#comparing.delete(id)) this.link.post({ type: "site-end", id, isWhole });
@@ -102,7 +103,7 @@ export class Calls {
     if (message.type === "native" || message.type === "end" || message.type === "failed")
       this.#calls.delete(message.id);
     if (message.type === "head")
-      message.statusText = this.link.env.permits.phraseOf(message.url, message.status) ?? message.statusText;
+      message.statusText = this.link.phraseOf(message.url, message.status) ?? message.statusText;
     listener.message(message);
   }
 
@@ -123,7 +124,7 @@ export class Calls {
   #tick(): void {
     this.#ticker = undefined;
     if (this.#calls.size === 0) return;
-    if (++this.#missedPings > MISSED_PINGS_MAX || !this.link.env.isThere()) return this.link.lose();
+    if (++this.#missedPings > MISSED_PINGS_MAX || !this.link.isThere()) return this.link.lose();
     this.link.post({ type: "ping", token: this.#missedPings });
     this.#ticker = this.clock.setTimeout(() => this.#tick(), TICK_MS);
     for (const listener of [...this.#calls.values()]) listener.tick(this.clock.nowMs());

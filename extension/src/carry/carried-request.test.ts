@@ -1,132 +1,7 @@
-import type { ByteRange } from "@tributary/contract";
-import type { Fetched, ToPage, SiteHead } from "../shared/messages";
-import type { CarriedRequestEvents, SiteEnd, SiteRequest } from "../shared/carry";
-import type { CallListener, Calls } from "./calls";
-import { CarriedRequest, REPLY_MS, STALL_MS } from "./carried-request";
-import { Asked, OURS_MS, WAIT_MS_MAX, WAITS_MS } from "./site";
-
-const MEDIA = "https://media.example/a.mp4";
-const PATIENCE_MS = 4000;
-const HEAD: ToPage = {
-  type: "head",
-  id: 1,
-  status: 200,
-  statusText: "OK",
-  headers: { etag: '"v1"' },
-  responseType: "cors",
-  url: "https://o.test/seg.m4s",
-  redirected: false,
-  totalBytes: 1000,
-};
-const WHOLE = Uint8Array.from({ length: 1000 }, (_, index) => index % 251);
-interface Native {
-  /** The answer to a request for the whole; undefined if the answer to a range is for it, too. */
-  whole?: Omit<Native, "whole">;
-  status?: number;
-  headers?: Record<string, string>;
-  bytes?: Uint8Array<ArrayBuffer>;
-}
-
-/** A request to the site that a test answers. */
-class Site implements SiteRequest {
-  answer!: (head: SiteHead) => void;
-  fail!: (error: Error) => void;
-  isAborted = false;
-  finish!: (end: SiteEnd) => void;
-  readonly end = new Promise<SiteEnd>((resolve) => (this.finish = resolve));
-  readonly head = new Promise<SiteHead>((resolve, reject) => ([this.answer, this.fail] = [resolve, reject]));
-  async *copy(): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-    yield WHOLE.slice(0, 600);
-    yield WHOLE.slice(600);
-  }
-  abort(): void {
-    this.isAborted = true;
-  }
-}
-
-function make(native: Native | Error = {}, range: ByteRange | null = null) {
-  let listener: CallListener | undefined;
-  const seen = {
-    events: [] as string[],
-    bytes: [] as number[],
-    credit: 0,
-    aborts: [] as string[],
-    told: [] as Fetched[],
-    direct: 0,
-    limited: [] as string[],
-    compared: [] as unknown[],
-    ranges: [] as (string | null)[],
-  };
-  const clock = { nowMs: 0, timers: new Map<number, { atMs: number; callback: () => void }>() };
-  const sites: Site[] = [];
-  const asked = new Asked();
-  const timing = {
-    nowMs: () => clock.nowMs,
-    setTimeout: (callback: () => void, ms: number) => {
-      const id = clock.timers.size + 1;
-      clock.timers.set(id, { atMs: clock.nowMs + ms, callback });
-      return id;
-    },
-    clearTimeout: (id: number) => clock.timers.get(id) && clock.timers.set(id, { atMs: Infinity, callback: () => 0 }),
-  };
-  const calls = {
-    link: { noteDirect: (bytes: number) => (seen.direct += bytes) },
-    clock: timing,
-    noteLimited: (url: string) => seen.limited.push(url),
-    compare: (answer: unknown) => {
-      seen.compared.push(answer);
-      return {
-        send: ({ length }: Uint8Array) => Boolean(seen.compared.push(length)),
-        end: (isWhole: boolean) => seen.compared.push(isWhole),
-      };
-    },
-    call: (_request: unknown, given: CallListener) => {
-      listener = given;
-      return {
-        credit: (bytes: number) => (seen.credit += bytes),
-        abort: (why = "abandoned") => seen.aborts.push(why),
-        tell: (fetched: Fetched) => seen.told.push(fetched),
-      };
-    },
-  } as unknown as Calls;
-  const nativeFetch = (async (_url: string, init: RequestInit) => {
-    seen.ranges.push(new Headers(init.headers).get("range"));
-    if (native instanceof Error) throw native;
-    const isAgain = seen.ranges.length > 1 && native.whole !== undefined;
-    const { bytes, status, headers } = isAgain ? { status: 200, bytes: WHOLE, ...native.whole } : native;
-    return new Response(bytes ?? WHOLE.slice(400), { status: status ?? 206, headers: { etag: '"v1"', ...headers } });
-  }) as typeof fetch;
-  const events: CarriedRequestEvents<Site> = {
-    askSite: () => {
-      const site = new Site();
-      site.head.catch(() => undefined);
-      sites.push(site);
-      return site;
-    },
-    native: (site) => seen.events.push(`native ${sites.indexOf(site)}`),
-    head: () => seen.events.push("head"),
-    bytes: (bytes) => seen.bytes.push(...bytes),
-    end: () => seen.events.push("end"),
-    error: () => seen.events.push("error"),
-  };
-  const digest = (bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> => crypto.subtle.digest("SHA-256", bytes);
-  const page = { fetch: nativeFetch, digest, asked, patienceMs: () => PATIENCE_MS, player: () => undefined };
-  const carried = new CarriedRequest(calls, page, { url: MEDIA, range }, events);
-  const receive = (...messages: ToPage[]): void => messages.forEach((message) => listener?.message(message));
-  const data = (start: number, end: number): ToPage => ({
-    type: "data",
-    id: 1,
-    buffer: WHOLE.slice(start, end).buffer,
-  });
-  const advance = (ms: number): void => {
-    clock.nowMs += ms;
-    for (const timer of clock.timers.values())
-      if (timer.atMs <= clock.nowMs) [timer.atMs, timer.callback] = [Infinity, (timer.callback(), () => undefined)];
-  };
-  const lose = (): void => listener?.lost();
-  const tick = (): void => listener?.tick(clock.nowMs);
-  return { carried, seen, sites, asked, advance, receive, data, lose, tick };
-}
+import type { SiteHead } from "../shared/messages";
+import { HEAD, make, MEDIA, PATIENCE_MS, WHOLE, type Native } from "../../test/carried-scene";
+import { REPLY_MS, STALL_MS } from "./carried-request";
+import { OURS_MS, WAIT_MS_MAX, WAITS_MS } from "./site";
 
 const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10));
 const ended = (seen: { events: string[] }): Promise<void> =>
@@ -384,10 +259,8 @@ describe("carried request: finished natively", () => {
       { headers: { "content-range": "bytes 5400-5999/9000" } },
       { start: 5000, end: 5999 },
     );
-    receive({ ...HEAD, status: 206, headers: { "content-range": "bytes 5000-5999/9000" } }, data(0, 400), {
-      type: "failed",
-      id: 1,
-    });
+    const headers = { etag: '"v1"', "content-range": "bytes 5000-5999/9000" };
+    receive({ ...HEAD, status: 206, headers }, data(0, 400), { type: "failed", id: 1 });
     await settle();
     expect(seen.events).toEqual(["head", "end"]);
   });
@@ -414,6 +287,24 @@ describe("carried request: finished natively", () => {
       ["bytes=400-", null],
     ]);
     expect([seen.bytes, seen.direct]).toEqual([[...WHOLE], 600]);
+  });
+
+  test.each([{}, { etag: 'W/"v1"' }, { "last-modified": new Date().toUTCString() }])(
+    "asks for the whole at once if the page sees no validator that proves a part: %j",
+    async (headers) => {
+      const { seen, receive, data } = make({ status: 200, bytes: WHOLE });
+      receive({ ...HEAD, headers }, data(0, 400), { type: "failed", id: 1 });
+      await ended(seen);
+      expect([seen.events, seen.ranges, seen.bytes]).toEqual([["head", "end"], [null], [...WHOLE]]);
+    },
+  );
+
+  test("takes an old Last-Modified for a proof if the page sees no ETag", async () => {
+    const headers = { "last-modified": "Mon, 02 Nov 2020 10:00:00 GMT" };
+    const { seen, receive, data } = make({ headers: { ...headers, etag: "" } });
+    receive({ ...HEAD, headers }, data(0, 400), { type: "failed", id: 1 });
+    await ended(seen);
+    expect([seen.events, seen.ranges, seen.bytes]).toEqual([["head", "end"], ["bytes=400-"], [...WHOLE]]);
   });
 
   test("begins again within the asked range", async () => {

@@ -9,8 +9,8 @@ import type { CarriedRequestEvents, MediaRequest, RequestHandle, SiteRequest } f
 import type { AbortReason, Fetched, PageResponseHead, Player, ToPage, SiteHead } from "../shared/messages";
 import { formatRange } from "@tributary/contract";
 import type { Call, Calls, Clock } from "./calls";
-import { Delivered, type Digest, type Read } from "./delivered";
-import { bytesToSkip, isSameWhole, restOf } from "./representation";
+import { Delivered, type Read } from "./delivered";
+import { bytesToSkip, isSameWhole, restOf, validatorOf } from "./representation";
 import { showTransport, type SiteBody } from "./show";
 import { SiteAsker, type Asked } from "./site";
 
@@ -22,8 +22,6 @@ export const STALL_MS = 1000;
 /** What a carried request needs from its page. */
 export interface Surroundings {
   fetch: typeof fetch;
-  /** SHA-256. Undefined where the browser has none: in pages over http. */
-  digest: Digest | undefined;
   asked: Asked;
   /** How long the transport may wait for bytes. */
   patienceMs(): number;
@@ -58,7 +56,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
   #isRestRefused = false;
   #head: PageResponseHead | null = null;
   #delivered = 0;
-  readonly #proof: Delivered;
+  readonly #proof = new Delivered();
   #credited = 0;
   #lastProgressMs: number;
   #over = false;
@@ -70,7 +68,6 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
     this.#page = page;
     this.#request = request;
     this.#events = events;
-    this.#proof = new Delivered(page.digest);
     this.#startedMs = this.#lastProgressMs = this.#clock.nowMs();
     const player = page.player();
     this.#call = calls.call(
@@ -267,6 +264,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
       return;
     }
     if (found === undefined) {
+      rest.abort();
       this.#rest = null;
       this.#isRestRefused = true;
       // Proxies that stall may still go on.
@@ -281,10 +279,13 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
     this.#close(this.#isWhole() ? "end" : "error");
   }
 
-  /** Undefined if the site does not give the rest of the same file. */
+  /**
+   * Undefined if the site does not give the rest of the same file. Only a strong validator that the page may see tells
+   * that a part belongs to what was delivered.
+   */
   async #fetchRest(head: PageResponseHead, offset: number, signal: AbortSignal): Promise<Rest | undefined> {
     const range = restOf(this.#request.range, head, offset);
-    if (range === undefined) return undefined;
+    if (range === undefined || validatorOf(head.headers) === undefined) return this.#fetchAgain(head, signal);
     const { url, cache = "default" } = this.#request;
     const response = await this.#page.fetch(url, { headers: { Range: range }, cache, signal });
     const skip = bytesToSkip(response, head, offset, this.#request.range);
@@ -295,7 +296,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
 
   /**
    * The site's whole answer, if it begins with the delivered bytes. Servers behind one name may give the same bytes
-   * other validators.
+   * other validators or none.
    */
   async #fetchAgain(head: PageResponseHead, signal: AbortSignal): Promise<Rest | undefined> {
     if (!this.#proof.isPossible) return undefined;

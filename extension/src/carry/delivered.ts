@@ -1,84 +1,54 @@
 /**
- * Delivered: the digests of the bytes that a page has got, piece by piece. They prove that another answer begins with
- * the same bytes.
+ * Delivered: a copy of the bytes that a page has got of one answer. It proves that another answer begins with the same
+ * bytes. The page's own bytes cannot serve for that, because a stream takes their buffers away.
  */
 
-export type Digest = (bytes: Uint8Array<ArrayBuffer>) => Promise<ArrayBuffer>;
+/** A longer answer has no proof. A chunk is no longer. */
+export const PROOF_BYTES_MAX = 32 * 1024 * 1024;
+
 /** Reads a body: undefined at its end. */
 export type Read = () => Promise<Uint8Array<ArrayBuffer> | undefined>;
 
-interface Piece {
-  byteLength: number;
-  digest: Promise<string>;
-}
-
 export class Delivered {
-  readonly #pieces: Piece[] = [];
-  readonly #digest: Digest | undefined;
-
-  constructor(digest: Digest | undefined) {
-    this.#digest = digest;
-  }
+  #pieces: Uint8Array[] = [];
+  #bytes = 0;
 
   get isPossible(): boolean {
-    return this.#digest !== undefined;
+    return this.#bytes <= PROOF_BYTES_MAX;
   }
 
-  /** Copies `bytes` before it returns. */
   note(bytes: Uint8Array<ArrayBuffer>): void {
-    if (this.#digest === undefined) return;
-    const digest = textOf(this.#digest(bytes));
-    digest.catch(() => undefined);
-    this.#pieces.push({ byteLength: bytes.length, digest });
+    this.#bytes += bytes.length;
+    if (this.isPossible) this.#pieces.push(bytes.slice());
+    else this.#pieces = [];
   }
 
   /** Reads what follows the delivered bytes in a body; undefined if the body does not begin with them. */
   async restOf(read: Read): Promise<Read | undefined> {
-    const cutter = new Cutter(read);
+    let left = new Uint8Array(0);
     // The page may get more while this reads.
-    for (const { byteLength, digest } of [...this.#pieces]) {
-      const bytes = await cutter.cut(byteLength);
-      if (bytes === undefined || (await this.#textOf(bytes)) !== (await digest)) return undefined;
+    for (const piece of [...this.#pieces]) {
+      for (let at = 0; at < piece.length;) {
+        if (left.length === 0) {
+          const next = await read();
+          if (next === undefined) return undefined;
+          left = next;
+        }
+        const count = Math.min(left.length, piece.length - at);
+        if (!isEqual(left, piece, at, count)) return undefined;
+        left = left.subarray(count);
+        at += count;
+      }
     }
-    return () => cutter.next();
-  }
-
-  #textOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-    return this.#digest === undefined ? Promise.reject(new Error("no digest")) : textOf(this.#digest(bytes));
+    return async () => {
+      const first = left;
+      left = new Uint8Array(0);
+      return first.length > 0 ? first : read();
+    };
   }
 }
 
-async function textOf(digest: Promise<ArrayBuffer>): Promise<string> {
-  return String(new Uint8Array(await digest));
-}
-
-/** Cuts a body into pieces of given lengths. */
-class Cutter {
-  readonly #read: Read;
-  #left = new Uint8Array(0);
-
-  constructor(read: Read) {
-    this.#read = read;
-  }
-
-  /** undefined if the body ends before. */
-  async cut(byteLength: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    const bytes = new Uint8Array(byteLength);
-    for (let at = 0; at < byteLength;) {
-      const next = await this.next();
-      if (next === undefined) return undefined;
-      const piece = next.subarray(0, byteLength - at);
-      bytes.set(piece, at);
-      at += piece.length;
-      this.#left = next.subarray(piece.length);
-    }
-    return bytes;
-  }
-
-  /** What was read and not cut off, or else what comes next. */
-  async next(): ReturnType<Read> {
-    const left = this.#left;
-    this.#left = new Uint8Array(0);
-    return left.length > 0 ? left : this.#read();
-  }
+function isEqual(bytes: Uint8Array, piece: Uint8Array, at: number, count: number): boolean {
+  for (let index = 0; index < count; index++) if (bytes[index] !== piece[at + index]) return false;
+  return true;
 }

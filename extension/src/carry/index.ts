@@ -27,7 +27,6 @@ const make: MakeCarrier = (link, natives) => {
   };
   const page: Surroundings = {
     fetch: natives.fetch,
-    digest: natives.digest,
     asked: new Asked(),
     patienceMs: () => Math.round(patienceMs(document.querySelectorAll("video"))),
     player,

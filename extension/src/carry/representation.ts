@@ -1,14 +1,22 @@
 /**
  * Representation: whether two answers belong to one version of a file (RFC 9110 §8.8), and which part of the file to
- * ask for. A header that the page may not see counts as equal. Pure.
+ * ask for. A length that the page may not see counts as equal. Pure.
  */
 import type { PageResponseHead } from "../shared/messages";
-import { formatRange, parseContentRange, VALIDATOR_HEADERS, type ByteRange } from "@tributary/contract";
+import { formatRange, parseContentRange, strongValidator, type ByteRange } from "@tributary/contract";
 
 /** The Range header for what follows the first `offset` bytes of the answer `head`. */
 export function restOf(asked: ByteRange | null, head: PageResponseHead, offset: number): string | undefined {
   if (head.status === 206 && asked !== null) return formatRange({ start: asked.start + offset, end: asked.end });
   return head.status === 200 ? formatRange({ start: offset }) : undefined;
+}
+
+/**
+ * The validator that proves that parts of two answers belong together; undefined if the page sees none. A page rarely
+ * sees when another host answered, so the present stands for that.
+ */
+export function validatorOf(headers: PageResponseHead["headers"]): string | undefined {
+  return strongValidator({ headers: { date: new Date().toUTCString(), ...headers } });
 }
 
 /**
@@ -20,7 +28,8 @@ export function bytesToSkip(
   offset: number,
   asked: ByteRange | null,
 ): number | undefined {
-  if (!hasSameValidators(response.headers, head.headers)) return undefined;
+  const now = validatorOf(Object.fromEntries(response.headers));
+  if (now === undefined || now !== validatorOf(head.headers)) return undefined;
   const length = Number(response.headers.get("content-length") ?? NaN);
   if (response.status === 206) {
     const isRest = head.totalBytes === null || Number.isNaN(length) || length === head.totalBytes - offset;
@@ -38,15 +47,6 @@ export function isSameWhole(response: Response, { status, totalBytes }: PageResp
   return response.status === status && (totalBytes === null || Number.isNaN(length) || length === totalBytes);
 }
 
-/** Whether `response` is a part of the same file as `head` and begins at its offset `start`. */
-export function isPartOf(response: Response, head: PageResponseHead, start: number): boolean {
-  return (
-    response.status === 206 &&
-    hasSameValidators(response.headers, head.headers) &&
-    isSamePart(response.headers.get("content-range"), head, start)
-  );
-}
-
 /** Whether a Content-Range that the page may see begins at `start` and names the same total length as before. */
 function isSamePart(contentRange: string | null, head: PageResponseHead, start: number): boolean {
   if (contentRange === null) return true;
@@ -55,11 +55,4 @@ function isSamePart(contentRange: string | null, head: PageResponseHead, start: 
   const before = parseContentRange(head.headers["content-range"])?.resourceBytes;
   const bytesBefore = before ?? (head.status === 200 ? head.totalBytes : null);
   return now.resourceBytes === null || bytesBefore === null || now.resourceBytes === bytesBefore;
-}
-
-function hasSameValidators(now: Headers, before: PageResponseHead["headers"]): boolean {
-  return VALIDATOR_HEADERS.every((name) => {
-    const [was, is] = [before[name], now.get(name)];
-    return was === undefined || is === null || was === is;
-  });
 }

@@ -12,6 +12,7 @@ import {
   SWITCH_EVENT,
   THERE_EVENT,
 } from "../shared/names";
+import { keepLatest } from "../shared/keep-latest";
 import { useRules, type RuleSet } from "../shared/rules";
 import { patchFetch } from "./fetch";
 import { Link, type MakeCarrier } from "./link";
@@ -20,10 +21,9 @@ import { Permits } from "./permits";
 import { watchPlainVideos } from "./plain";
 import { patchXhr } from "./xhr";
 
-const permits = new Permits(
-  () => document.querySelectorAll("meta[http-equiv]").length,
-  (url) => performance.getEntriesByName(url, "resource").length > 0,
-);
+const ASKED_NAMES_MAX = 256;
+
+const permits = new Permits(() => document.querySelectorAll("meta[http-equiv]").length, makeWasAsked());
 const link = new Link({
   permits,
   summon: () => natives.tell(NEED_EVENT),
@@ -56,6 +56,26 @@ function listen(): void {
   natives.listen<CustomEvent<string>>(document, RULES_EVENT, (event) =>
     useRules(JSON.parse(natives.detail(event)) as RuleSet),
   );
+}
+
+/**
+ * Tells whether the browser has listed a request for an address (Resource Timing). The page's own list may be full or
+ * cleared; what an observer hears does not depend on it.
+ */
+function makeWasAsked(): (url: string) => boolean {
+  const names = new Map<string, true>();
+  let observer: PerformanceObserver | undefined;
+  const note = (entries: PerformanceEntryList): void => {
+    for (const { name } of entries) keepLatest(names, name, true, ASKED_NAMES_MAX);
+  };
+  return (url) => {
+    if (observer === undefined) {
+      observer = new PerformanceObserver((list) => note(list.getEntries()));
+      observer.observe({ type: "resource", buffered: true });
+    }
+    note(observer.takeRecords());
+    return names.has(url);
+  };
 }
 
 /** Asks for a port as soon as a loading page has a `<video>`, so that the port is ready before the player. */

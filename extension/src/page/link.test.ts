@@ -1,4 +1,4 @@
-import { listener, make, makeReady, Port } from "../../test/link-scene";
+import { FORBIDDEN, listener, make, makeReady, Port } from "../../test/link-scene";
 
 describe("link: asks for a port once", () => {
   test("is ready after a hello on the port", () => {
@@ -109,5 +109,27 @@ describe("link: asks for a port once", () => {
     later.calls.isThere = false;
     expect(later.link.carrier).toBeNull();
     expect([later.link.isNative, later.calls.summon]).toEqual([true, 1]);
+  });
+
+  test("shows a script that passes for the carrying script neither the port nor what may be fetched", () => {
+    const { link, port } = makeReady();
+    const request = { id: 1, range: null, patienceMs: 4000 };
+    expect(link.ask({ ...request, url: FORBIDDEN })).toBe(false);
+    link.post({ ...request, type: "get", url: FORBIDDEN, targets: [] } as never);
+    link.post({ type: "compare", id: 2, url: FORBIDDEN, range: null, headMs: 1, head: { status: 200 } as never });
+    let reads = 0;
+    const changing = {
+      ...request,
+      get url() {
+        return reads++ === 0 ? "http://a.example/1.mp4" : FORBIDDEN;
+      },
+      targets: ["https://evil.example"],
+    };
+    expect(link.ask(changing)).toBe(true);
+    expect(port.sent).toEqual([
+      { ...request, type: "get", url: "http://a.example/1.mp4", targets: ["https://cdn.example"] },
+    ]);
+    const shown = JSON.stringify(Object.values(link));
+    expect(shown).toBe("[]");
   });
 });

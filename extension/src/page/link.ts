@@ -1,6 +1,7 @@
 /**
  * Link: the page's connection to the transport. It asks once per page for a port and has the document's permits heeded.
- * The carrying script uses the port (carry/calls.ts). The call for a port is handed in.
+ * The carrying script uses the port (carry/calls.ts). A script of the page can pass for the carrying script, so the link
+ * shows neither the port nor the permits. The call for a port is handed in.
  */
 import type { Carrier } from "../shared/carry";
 import type { PortLike, ToPage, ToTransport } from "../shared/messages";
@@ -10,6 +11,7 @@ import type { Permits } from "./permits";
 /** After this many lost transports the page stays native. */
 const LOSSES_MAX = 3;
 
+type Get = Extract<ToTransport, { type: "get" }>;
 export type LinkState = "idle" | "connecting" | "ready" | "native" | "off";
 
 export interface LinkEnvironment {
@@ -19,13 +21,14 @@ export interface LinkEnvironment {
   connected(): void;
   /** False once the extension is disabled, removed or updated: then nothing answers on the port. */
   isThere(): boolean;
-  permits: Pick<Permits, "allows" | "targets" | "phraseOf">;
+  permits: Pick<Permits, "allows" | "hasAnswered" | "targets" | "phraseOf">;
 }
 
 /** What the carrying script gives the page. `natives` are the browser's own functions. */
 export type MakeCarrier = (link: Link, natives: Natives) => Carrier;
 
 export class Link {
+  readonly #env: LinkEnvironment;
   #state: LinkState = "idle";
   #port: PortLike<ToTransport> | null = null;
   #carrier: Carrier | null = null;
@@ -35,7 +38,9 @@ export class Link {
   #isWarmWanted = false;
   #losses = 0;
 
-  constructor(readonly env: LinkEnvironment) {}
+  constructor(env: LinkEnvironment) {
+    this.#env = env;
+  }
 
   get state(): LinkState {
     return this.#state;
@@ -49,7 +54,7 @@ export class Link {
   /** The carrier, or null while requests are native. The first need asks for a port. */
   get carrier(): Carrier | null {
     this.prepare();
-    if (this.#state === "ready" && !this.env.isThere()) this.lose();
+    if (this.#state === "ready" && !this.#env.isThere()) this.lose();
     return this.#state === "ready" ? this.#carrier : null;
   }
 
@@ -57,7 +62,7 @@ export class Link {
   prepare(): void {
     if (this.#state !== "idle") return;
     this.#state = "connecting";
-    this.env.summon();
+    this.#env.summon();
   }
 
   /** Has sessions to the proxies opened, because the page is about to ask for media. */
@@ -95,11 +100,30 @@ export class Link {
     if (this.#state === "ready") this.post({ type: "direct", bytes });
   }
 
-  /** Sends to the transport. False if the document may not fetch what is asked for. */
-  post(message: ToTransport, transfer: Transferable[] = []): boolean {
-    if (message.type === "get" && !this.env.permits.allows(message.url)) return false;
+  /** Sends to the transport. A comparison is about an address that the browser has answered. */
+  post(given: Exclude<ToTransport, Get>, transfer: Transferable[] = []): void {
+    // The copy's fields cannot change after the check.
+    const message = { ...given } as ToTransport;
+    if (message.type === "get" || (message.type === "compare" && !this.#env.permits.hasAnswered(message.url))) return;
     this.#port?.postMessage(message, transfer);
-    return true;
+  }
+
+  /** Asks the transport. False if the document may not fetch what is asked for. */
+  ask(request: Omit<Get, "type" | "targets">): boolean {
+    const message: Get = { ...request, type: "get", targets: this.#env.permits.targets };
+    const isPermitted = this.#env.permits.allows(message.url);
+    if (isPermitted) this.#port?.postMessage(message);
+    return isPermitted;
+  }
+
+  /** See `Permits`. */
+  phraseOf(url: string, status: number): string | undefined {
+    return this.#env.permits.phraseOf(url, status);
+  }
+
+  /** See `LinkEnvironment`. */
+  isThere(): boolean {
+    return this.#env.isThere();
   }
 
   /**
@@ -108,7 +132,7 @@ export class Link {
    */
   lose(): void {
     this.#losses += 1;
-    this.#state = this.#losses < LOSSES_MAX && this.env.isThere() ? "idle" : "native";
+    this.#state = this.#losses < LOSSES_MAX && this.#env.isThere() ? "idle" : "native";
     this.#drop();
   }
 
@@ -121,7 +145,7 @@ export class Link {
     this.#isGreeted = true;
     if (this.#isWarmWanted) this.post({ type: "warm" });
     this.#isWarmWanted = false;
-    this.env.connected();
+    this.#env.connected();
     this.#decideIfWhole();
   }
 

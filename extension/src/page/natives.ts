@@ -18,15 +18,8 @@ function getterOf<Owner extends object, Name extends keyof Owner & string>(
   return (of) => apply(get!, of, []) as Owner[Name];
 }
 
-const subtle = window.crypto.subtle as SubtleCrypto | undefined;
-const digest = subtle?.digest.bind(subtle);
-const sha256 =
-  digest === undefined ? undefined : (bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> => digest("SHA-256", bytes);
-
 export const natives = {
   fetch: window.fetch.bind(window),
-  /** SHA-256. Pages over http have none. */
-  digest: sha256,
   Request: window.Request,
   Response: window.Response,
   Headers: window.Headers,

@@ -51,6 +51,11 @@ export class Permits {
     return this.#isPermitted(folderOf(url));
   }
 
+  /** Whether the browser has let the page have an answer from the folder of `url`. */
+  hasAnswered(url: string): boolean {
+    return this.#isPermitted(folderOf(url)) || this.#unproven.has(folderOf(url));
+  }
+
   #permit(folder: string): void {
     if (this.#isPermitted(folder)) return;
     this.#folders.add(folder);

@@ -16,6 +16,8 @@ export function watchPlainVideos(link: Link, permits: Permits): void {
   let script: PlainScript | undefined;
   const waiting = new Map<HTMLVideoElement, Heard>();
   const heardOf = new WeakMap<HTMLVideoElement, Heard>();
+  /** The address for which a video's takeover was begun. */
+  const begunOf = new WeakMap<HTMLVideoElement, string>();
 
   document.addEventListener(PLAIN_READY_EVENT, (event) => {
     script ??= (event as CustomEvent<PlainScript>).detail;
@@ -42,10 +44,13 @@ export function watchPlainVideos(link: Link, permits: Permits): void {
     // After these the browser fires the others once more.
     if (type === "waiting") for (const each of ["canplay", "canplaythrough", "playing"]) heard.delete(each);
     if (type === "play") heard.delete("playing");
-    if (type === "loadstart") begin(video, heard);
+    // After a `<source>` that fails the browser loads the next one without another `loadstart`.
+    const isNextSource = type === "loadedmetadata" && begunOf.get(video) !== video.currentSrc;
+    if (type === "loadstart" || isNextSource) begin(video, heard);
   }
 
   function begin(video: HTMLVideoElement, heard: Heard): void {
+    begunOf.set(video, video.currentSrc);
     if (link.isNative || !FILE.test(mediaUrl(video.currentSrc)?.pathname ?? "")) return;
     // With `none` the browser loads nothing before the video plays.
     if (video.preload !== "none") link.warm();

@@ -13,11 +13,19 @@ class FakeVideo extends EventTarget {
   preload = "metadata";
   crossOrigin: string | null = null;
   srcObject: object | null = null;
-  currentTime = 0;
+  readonly sought: number[] = [];
+  #time = 0;
   playbackRate = 1;
   ended = false;
   told: Record<string, unknown> = { duration: 24, readyState: 4, seeking: false };
 
+  get currentTime(): number {
+    return this.#time;
+  }
+  set currentTime(sec: number) {
+    this.#time = sec;
+    this.sought.push(sec);
+  }
   get src(): string {
     return this.attributes.get("src") ?? "";
   }
@@ -130,6 +138,23 @@ describe("hold: what the page sees and does with a held video", () => {
       false,
       true,
     ]);
+  });
+
+  test("a seek to the start that the browser would not make is made, and the page reads that the video seeks", () => {
+    const video = held({ src: A, currentTime: 7 }, ["loadedmetadata"]);
+    video.currentTime = 0;
+    expect([video.seeking, hides(video, "seeking")]).toEqual([true, false]);
+    video.sought.splice(0);
+    expect([hides(video, "loadedmetadata"), video.sought]).toEqual([true, [0]]);
+    expect([hides(video, "seeked"), video.seeking]).toEqual([false, false]);
+  });
+
+  test("the page sees the video as it is if an event does not come in time", () => {
+    const video = held({ src: A }, ["loadedmetadata", "canplay"]);
+    hides(video, "loadedmetadata");
+    expect(video.readyState).toBe(4);
+    timers.at(-1)?.();
+    expect([video.readyState, hides(video, "canplay")]).toEqual([0, false]);
   });
 
   test("a video that played goes on; one that the page has paused stays so", () => {

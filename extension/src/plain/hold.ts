@@ -10,6 +10,8 @@ import { Veil } from "./veil";
 
 /** Without data after this time the browser gets its file back. */
 const HOLD_MS = 4000;
+/** If an event does not come, the page sees its video as it is after this time. */
+const VEIL_MS = 10_000;
 /** An address without a fragment. A fragment may say where to begin (Media Fragments URI 1.0) and would be lost. */
 const WHOLE_FILE = /^https?:[^#]*#?$/;
 
@@ -156,24 +158,43 @@ function reload(video: HTMLVideoElement, state: State, change: () => void): void
   const { currentTime, paused, playbackRate } = video;
   const of = video as unknown as Record<string, unknown>;
   state.before = new Map([...RESET, ...RESET_OF_VIDEO].map((name) => [name, of[name]]));
-  state.veil = new Veil(state.heard, { isPaused: paused, isAtStart: currentTime === 0 });
+  const veil = new Veil(state.heard, { isPaused: paused, isAtStart: currentTime === 0 });
+  state.veil = veil;
+  state.natives.setTimeout(() => veil.lift(), VEIL_MS);
   state.switchedMs = performance.now();
   change();
   video.playbackRate = playbackRate;
-  if (currentTime > 0) native.currentTime.set?.call(video, currentTime);
+  if (currentTime > 0) seek(video, currentTime);
   if (!paused) Promise.resolve(state.natives.play.call(video)).catch(() => undefined);
   // Another load would begin a video with `autoplay` anew, although it was paused.
   else if (state.heard.has("play")) native.pause.call(video);
+}
+
+function seek(video: HTMLMediaElement, sec: number): void {
+  native.currentTime.set?.call(video, sec);
+}
+
+/** The page seeks. Behind the veil the video may have nothing to seek in yet. */
+function noteSeek(video: HTMLMediaElement, sec: number): void {
+  const state = states.get(video);
+  if (state?.veil.isUp !== true) return;
+  state.veil.noteSeek(sec);
+  state.before.set("seeking", true);
 }
 
 /** See PlainScript. */
 export function hides(video: HTMLVideoElement, type: string): boolean {
   const state = states.get(video);
   if (state === undefined || !isOnFile(video, state)) return false;
-  if (type === "error" && state.isOver) state.veil.lift();
+  const { veil } = state;
+  if (type === "error" && state.isOver) veil.lift();
+  // A browser that has no metadata yet seeks later, but not to the start, where it is.
+  if (type === "loadedmetadata" && veil.soughtSec !== null && veil.soughtSec <= 0) seek(video, 0);
   // The page does not hear of an error of the MediaSource, for example if its CSP (`media-src`) forbids such addresses.
   const isOfHold = !state.isOver && (type === "error" || type === "durationchange");
-  if (!state.veil.hides(type) && !isOfHold) return false;
+  const isHidden = veil.hides(type) || isOfHold;
+  if (type === "seeked" && !isHidden) state.before.set("seeking", false);
+  if (!isHidden) return false;
   state.hear(type);
   if (isOfHold && type === "error") state.restore();
   return true;
@@ -194,7 +215,13 @@ export function dressVideos(): void {
   dressGetter(prototype, "currentTime", (video, value) =>
     video.ended ? (stateOf(video)?.durationSec ?? value) : value,
   );
-  dressSetter("currentTime", (video) => states.get(video)?.veil.noteSeek());
+  dressSetter("currentTime", noteSeek);
+  const { fastSeek } = prototype as Partial<HTMLMediaElement>;
+  if (fastSeek !== undefined)
+    prototype.fastSeek = wrapFunction(fastSeek, (target, video, args) => {
+      Reflect.apply(target, video, args as [number]);
+      noteSeek(video as HTMLMediaElement, Number(args[0]));
+    });
   prototype.load = wrapFunction(native.load, (target, receiver, args) => {
     const video = receiver as HTMLMediaElement;
     const state = states.get(video);
@@ -224,12 +251,12 @@ function dressGetter(of: object, name: string, told: (video: HTMLMediaElement, v
   Object.defineProperty(of, name, { ...descriptor, get });
 }
 
-function dressSetter(name: string, note: (video: HTMLMediaElement) => void): void {
+function dressSetter(name: string, note: (video: HTMLMediaElement, value: number) => void): void {
   const descriptor = own(name);
   if (descriptor.set === undefined) return;
   const set = wrapFunction(descriptor.set, (target, video, args) => {
-    note(video as HTMLMediaElement);
-    return Reflect.apply(target, video, args as [unknown]);
+    Reflect.apply(target, video, args as [unknown]);
+    note(video as HTMLMediaElement, Number(args[0]));
   });
   Object.defineProperty(prototype, name, { ...descriptor, set });
 }

@@ -29,11 +29,21 @@ test("veil: what the page does meanwhile, it hears", () => {
   const playing = new Veil(new Set(["loadedmetadata", "play", "playing"]), { isPaused: false, isAtStart: true });
   expect([shown(playing, ["play", "pause", "loadedmetadata"]), playing.isUp]).toEqual([["pause"], false]);
   const paused = new Veil(new Set([...LOADED, "play", "playing"]), { isPaused: true, isAtStart: false });
-  paused.noteSeek();
+  paused.noteSeek(3);
   expect(shown(paused, ["play", ...LOADED, "seeking", "seeked", "playing"])).toEqual([
     "play",
     "seeking",
     "seeked",
     "playing",
   ]);
+});
+
+test("veil: a seek of the page keeps it up until the page has heard that it ended, and a lifted veil hides nothing", () => {
+  const veil = new Veil(new Set(["loadedmetadata"]), { isPaused: true, isAtStart: true });
+  veil.noteSeek(0);
+  expect([veil.hides("loadedmetadata"), veil.isUp, veil.soughtSec]).toEqual([true, true, 0]);
+  expect([shown(veil, ["seeking", "seeked"]), veil.isUp]).toEqual([["seeking", "seeked"], false]);
+  const stuck = new Veil(new Set(LOADED), { isPaused: true, isAtStart: true });
+  stuck.lift();
+  expect([stuck.isUp, shown(stuck, ["emptied", ...LOADED])]).toEqual([false, ["emptied", ...LOADED]]);
 });

@@ -11,7 +11,7 @@ export class Veil {
   /** Events that the page has heard and that come again. */
   readonly #again: Set<string>;
   readonly #awaited: Set<string>;
-  #isSeekOfPage = false;
+  #soughtSec: number | null = null;
 
   /** `isAtStart` says that the second load need not seek to the position of the first. */
   constructor(heard: Heard, { isPaused, isAtStart }: { isPaused: boolean; isAtStart: boolean }) {
@@ -24,6 +24,11 @@ export class Veil {
     return this.#awaited.size > 0;
   }
 
+  /** Where the page has sought behind the veil; null if it has not. */
+  get soughtSec(): number | null {
+    return this.isUp ? this.#soughtSec : null;
+  }
+
   /** Takes an event of the video. True if the page must not hear it. */
   hides(type: string): boolean {
     const { isUp } = this;
@@ -31,15 +36,18 @@ export class Veil {
     this.#awaited.delete(type);
     if (type === "pause") this.#awaited.delete("playing");
     if (isAgain || !isUp || !LOAD_EVENTS.includes(type)) return isAgain;
-    return !(this.#isSeekOfPage && /^seek/.test(type));
+    return !(this.#soughtSec !== null && /^seek/.test(type));
   }
 
   /** The page itself seeks. */
-  noteSeek(): void {
-    this.#isSeekOfPage = true;
+  noteSeek(sec: number): void {
+    this.#soughtSec = sec;
+    this.#awaited.add("seeked");
   }
 
+  /** Ends the veil. What comes now, the page hears. */
   lift(): void {
     this.#awaited.clear();
+    this.#again.clear();
   }
 }
