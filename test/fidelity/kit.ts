@@ -66,11 +66,18 @@ export interface FidelityCase {
   /** Headers of the page itself. */
   pageHeaders?: (hosts: Hosts) => OutgoingHttpHeaders;
   pageHtml?: (hosts: Hosts) => string;
-  /** True: media of the case must have come through proxies, so that it shows more than direct play. */
-  carried?: boolean;
+  /** What the origins must have been asked for, so that the case shows more than the browser beside itself. */
+  proof?: Proof;
   /** Left out of `npm test`, because it takes some seconds or others are much like it. */
   long?: boolean;
 }
+
+/**
+ * `carried`: the page got a file of the case through the proxies. `led`: it got a file of the same folder through them.
+ * `compared`: the proxies were asked for a file of the case. Cases without a proof are of pages that may not read the
+ * files, or of requests that only the browser can make.
+ */
+export type Proof = "carried" | "led" | "compared";
 
 export const LEAD_NUMBER_MIN = 900;
 
@@ -133,6 +140,12 @@ export function give(
   response.writeHead(206, { ...headers, "content-range": contentRange, "content-length": last - first + 1 });
   response.end(body.subarray(first, last + 1));
 }
+
+/** Answers the files of `leadInto` with bytes, and all others as `answer` does. */
+export const orLead =
+  (answer: FidelityCase["answer"]): FidelityCase["answer"] =>
+  (exchange) =>
+    /\/9\d\d\.ts$/.test(exchange.path) ? give(exchange, bodyOf(exchange.path)) : answer(exchange);
 
 export function refuse({ response }: Pick<Exchange, "response">, status: number, headers: OutgoingHttpHeaders = {}) {
   response.writeHead(status, { "content-type": "text/plain", ...OPEN_CORS, ...headers }).end(`refused: ${status}`);

@@ -9,7 +9,7 @@ import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { openBrowser, repoRoot, startFleet, type Fleet, type OpenBrowser } from "@tributary/lab-stack";
 import { bodyOf, give, LEAD_NUMBER_MIN, pause, readable } from "./kit";
-import type { Asked, Exchange, FidelityCase, Hosts, Seen, Tab } from "./kit";
+import type { Asked, Exchange, FidelityCase, Hosts, Proof, Seen, Tab } from "./kit";
 
 const HOSTS = ["home", "away", "third"] as const;
 const SIDES = ["without", "with"] as const;
@@ -69,7 +69,7 @@ export class FidelityLab {
     const faults: string[] = [];
     if (!isDeepStrictEqual(without!.seen, withIt!.seen))
       faults.push(differences(without!.seen, withIt!.seen).join("; "));
-    if (each.carried && !hasCarried(withIt!.log)) faults.push("nothing came through proxies");
+    if (each.proof !== undefined && !PROOFS[each.proof](withIt!.log)) faults.push(`nothing was ${each.proof}`);
     return {
       name: each.name,
       faults,
@@ -190,10 +190,11 @@ function tabOf(page: Tab["page"], hosts: Hosts, memory: Record<string, number>, 
   };
 }
 
-/** Whether a file of the case itself came through the proxies. */
-function hasCarried(log: readonly Asked[]): boolean {
-  return log.some(({ path, range }) => !LEADS.test(path) && isCarried(log, path, range));
-}
+const PROOFS: Readonly<Record<Proof, (log: readonly Asked[]) => boolean>> = {
+  carried: (log) => log.some(({ path, range }) => !LEADS.test(path) && isCarried(log, path, range)),
+  led: (log) => log.some(({ path, range }) => isCarried(log, path, range)),
+  compared: (log) => log.some(({ by, path }) => by === "proxy" && !LEADS.test(path)),
+};
 
 /** In a comparison the browser asks first. */
 function isCarried(log: readonly Asked[], path: string, range?: string): boolean {

@@ -41,7 +41,8 @@ export function respond(
       },
       bytes: (bytes) => answer?.push(bytes),
       end: () => end(() => answer?.close()),
-      error: () => end(() => answer?.fail(new TypeError("network error"))),
+      // As Chromium says it: to who reads the stream, and to who reads the whole body.
+      error: () => end(() => answer?.fail(new TypeError("network error"), new TypeError("Failed to fetch"))),
     });
     const end = (last: () => void): void => {
       request.signal.removeEventListener("abort", onAbort);
@@ -92,10 +93,11 @@ class Answer {
     this.#controller.byobRequest?.respond(0);
   }
 
-  fail(reason: unknown): void {
+  /** `toReaders` is the reason for those who read the whole body. */
+  fail(reason: unknown, toReaders = reason): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#failure = { reason };
+    this.#failure = { reason: toReaders };
     this.#controller.error(reason);
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Link: the page's connection to the transport. It asks once per page for a port and has the document's permits heeded.
- * The carrying script uses the port (carry/calls.ts). A script of the page can pass for the carrying script, so the link
- * shows neither the port nor the permits. The call for a port is handed in.
+ * The carrying script uses the port (carry/calls.ts). A script of the page can pass for the carrying script, so the
+ * link shows neither the port nor the permits. The call for a port is handed in.
  */
 import type { Carrier } from "../shared/carry";
 import type { PortLike, ToPage, ToTransport } from "../shared/messages";

@@ -38,7 +38,7 @@ test("veil: what the page does meanwhile, it hears", () => {
   ]);
 });
 
-test("veil: a seek of the page keeps it up until the page has heard that it ended, and a lifted veil hides nothing", () => {
+test("veil: a seek of the page keeps it up until the page has heard its end, and a lifted veil hides nothing", () => {
   const veil = new Veil(new Set(["loadedmetadata"]), { isPaused: true, isAtStart: true });
   veil.noteSeek(0);
   expect([veil.hides("loadedmetadata"), veil.isUp, veil.soughtSec]).toEqual([true, true, 0]);

@@ -15,10 +15,22 @@ const later = async (tab: Tab, ask: () => Promise<unknown>): Promise<unknown> =>
 
 export const CACHES: FidelityCase[] = [
   {
-    name: "caches/force-cache",
+    name: "caches/full-list-of-requests",
+    proof: "led",
+    pageHtml: () =>
+      "<!doctype html><script>performance.setResourceTimingBufferSize(0)</script><title>page</title><body>",
     answer: versioned({}),
     run: async (tab) => {
-      await tab.leadIn(tab.away);
+      await tab.leadInto(`${tab.away}/k`);
+      return tab.run("performance.getEntriesByType('resource').length");
+    },
+  },
+  {
+    name: "caches/force-cache",
+    proof: "led",
+    answer: versioned({}),
+    run: async (tab) => {
+      await tab.leadInto(`${tab.away}/k`);
       const url = `${tab.away}/k/a.ts`;
       const first = await tab.fetch(url);
       return bodies([first, (await later(tab, () => tab.fetch(url, { cache: "force-cache" }))) as never]);
@@ -26,9 +38,10 @@ export const CACHES: FidelityCase[] = [
   },
   {
     name: "caches/only-if-cached",
+    proof: "led",
     answer: versioned({}),
     run: async (tab) => {
-      await tab.leadIn(tab.home);
+      await tab.leadInto(`${tab.home}/k`);
       const ask = (name: string) =>
         tab.fetch(`${tab.home}/k/${name}.ts`, { cache: "only-if-cached", mode: "same-origin" });
       const missing = await ask("missing");
@@ -38,9 +51,10 @@ export const CACHES: FidelityCase[] = [
   },
   {
     name: "caches/after-a-reload-of-the-page",
+    proof: "led",
     answer: versioned({ "cache-control": "max-age=60" }),
     run: async (tab) => {
-      await tab.leadIn(tab.away);
+      await tab.leadInto(`${tab.away}/k`);
       const url = `${tab.away}/k/a.ts`;
       const first = await tab.fetch(url);
       tab.memory["version"] = 2;
@@ -55,9 +69,10 @@ export const CACHES: FidelityCase[] = [
   },
   {
     name: "caches/preloaded",
+    proof: "led",
     answer: versioned({ "cache-control": "max-age=60" }),
     run: async (tab) => {
-      await tab.leadIn(tab.away);
+      await tab.leadInto(`${tab.away}/k`);
       const url = `${tab.away}/k/a.ts`;
       await tab.run(`new Promise((resolve) => {
         const link = document.createElement("link");
@@ -77,7 +92,7 @@ export const CACHES: FidelityCase[] = [
   },
   {
     name: "caches/resource-timing",
-    carried: true,
+    proof: "carried",
     answer: versioned({ "timing-allow-origin": "*" }),
     run: async (tab) => {
       await tab.leadInto(`${tab.away}/k`);
@@ -89,10 +104,11 @@ export const CACHES: FidelityCase[] = [
   },
   {
     name: "caches/two-at-once",
+    proof: "carried",
     answer: versioned({ "cache-control": "max-age=60" }),
     run: async (tab) => {
-      await tab.leadIn(tab.away);
-      const url = `${tab.away}/k/a.ts`;
+      await tab.leadInto(`${tab.away}/k`);
+      const url = `${tab.away}/k/1.ts`;
       return bodies(await Promise.all([tab.fetch(url), tab.fetch(url), tab.xhr(url)]));
     },
   },

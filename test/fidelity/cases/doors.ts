@@ -168,4 +168,13 @@ export const POLICIES: FidelityCase[] = [
   },
 ];
 
-export const DOORS: FidelityCase[] = [...REDIRECTS, ...CORS, ...POLICIES];
+/** What a page may read comes through the proxies. */
+const CARRIED = new Set(
+  `redirect/same-host redirect/other-host redirect/null-origin-allowed redirect/null-origin-echoed
+   redirect/from-own-host redirect/307-and-fragment redirect/five-hops cors/named cors/echoed cors/only-for-the-page
+   cors/cross-origin-resource-policy csp/connect-allowed csp/report-only`.split(/\s+/),
+);
+
+export const DOORS: FidelityCase[] = [...REDIRECTS, ...CORS, ...POLICIES].map((each) =>
+  CARRIED.has(each.name) ? { ...each, proof: "carried" } : each,
+);

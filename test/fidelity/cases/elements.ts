@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { mediaDir } from "@tributary/lab-stack";
-import { bodyOf, give, OPEN_CORS, refuse, type Exchange, type FidelityCase } from "../kit";
+import { bodyOf, give, OPEN_CORS, orLead, refuse, type Exchange, type FidelityCase } from "../kit";
 
 const FILM = readFileSync(path.join(mediaDir, "progressive.mp4"));
 const MP4 = { "content-type": "video/mp4", "accept-ranges": "bytes", etag: '"film"', ...OPEN_CORS };
@@ -17,13 +17,14 @@ interface VideoOptions {
 const video = (
   name: string,
   answer: (exchange: Exchange) => void,
-  { url = "/film.mp4", long = false, ...options }: VideoOptions = {},
+  { url = "/film/film.mp4", long = false, ...options }: VideoOptions = {},
 ): FidelityCase => ({
   name: `video/${name}`,
-  answer,
+  proof: "led",
+  answer: orLead(answer),
   long,
   run: async (tab) => {
-    await tab.leadIn(tab.away);
+    await tab.leadInto(`${tab.away}/film`);
     return tab.video(`${tab.away}${url}`, { seconds: 6, ...options });
   },
 });
@@ -47,7 +48,7 @@ const taken = (
 ): FidelityCase => ({
   name: `video/${name}`,
   long,
-  carried: true,
+  proof: "carried",
   answer: (exchange) =>
     exchange.path === "/noise.mp4" ? give(exchange, bodyOf("noise"), MP4) : give(exchange, file, MP4),
   run: (tab) =>
@@ -113,21 +114,26 @@ export const ELEMENTS: FidelityCase[] = [
   video(
     "redirect",
     (exchange) => {
-      if (exchange.path === "/go.mp4") exchange.response.writeHead(302, { ...OPEN_CORS, location: "/film.mp4" }).end();
+      if (exchange.path === "/film/go.mp4")
+        exchange.response.writeHead(302, { ...OPEN_CORS, location: "/film.mp4" }).end();
       else give(exchange, FILM, MP4);
     },
-    { url: "/go.mp4", long: true },
+    { url: "/film/go.mp4", long: true },
   ),
   {
     name: "video/csp-media-self",
     pageHeaders: () => ({ "content-security-policy": "media-src 'self'" }),
-    answer: (exchange) => give(exchange, FILM, MP4),
-    run: (tab) => tab.video(`${tab.away}/film.mp4`, { seconds: 3 }),
+    proof: "led",
+    answer: orLead((exchange) => give(exchange, FILM, MP4)),
+    run: async (tab) => {
+      await tab.leadInto(`${tab.away}/film`);
+      return tab.video(`${tab.away}/film/film.mp4`, { seconds: 3 });
+    },
   },
   {
     name: "video/first-of-its-host",
     answer: (exchange) => give(exchange, FILM, { ...MP4, "cache-control": "no-store" }),
-    carried: true,
+    proof: "carried",
     run: (tab) => tab.video(`${tab.away}/film.mp4`, { seconds: 6 }),
   },
   taken("paused", `video.preload = "metadata"; video.src = url; await seen(3000)`),
@@ -140,6 +146,15 @@ export const ELEMENTS: FidelityCase[] = [
     "seek-at-metadata",
     `video.preload = "auto"; video.src = url; await until("loadedmetadata");
      video.currentTime = 7; await until("seeked"); note(video.currentTime); await seen(1500)`,
+  ),
+  taken(
+    "seek-to-the-start",
+    `video.preload = "auto"; video.src = url; await until("loadeddata");
+     for (const to of [7, 0, 4, 0, 9, 0, 6, 0, 3, 0, 8, 0]) {
+       const sought = until("seeked"); video.currentTime = to; note(video.seeking); await sought;
+       note(video.currentTime); await seen(120);
+     }`,
+    { long: true },
   ),
   taken(
     "seek-while-paused",

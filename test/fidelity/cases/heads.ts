@@ -40,7 +40,7 @@ const heads = (
   more?: Partial<FidelityCase>,
 ): FidelityCase => ({
   name: `heads/${name}`,
-  carried: true,
+  proof: "carried",
   answer: (exchange) => give(exchange, bodyOf(exchange.path), headers),
   run: both(base),
   ...more,
@@ -79,7 +79,7 @@ export const HEADS: FidelityCase[] = [
   heads("odd-type", { ...OPEN_CORS, "content-type": "Video/MP2T ; Charset=UTF-8" }),
   heads("latin-1-value", { ...SEGMENT, "content-language": "caf\u00e9", "access-control-expose-headers": "*" }),
   heads("set-cookie-of-own-host", { "content-type": "video/mp2t", "set-cookie": "seen=1; Path=/" }, home, {
-    carried: false,
+    proof: "compared",
     run: async (tab) => {
       await tab.leadIn(tab.home);
       const answer = await tab.fetch(`${tab.home}/h/1.ts`);
@@ -99,7 +99,7 @@ export const HEADS: FidelityCase[] = [
   }),
   // The proxies ask for uncompressed answers. The lengths differ, so the host stays direct.
   heads("compressed", SEGMENT, away, {
-    carried: false,
+    proof: "compared",
     answer: ({ response, path, request }) => {
       const body = bodyOf(path);
       const isZipped = /gzip/.test(String(request.headers["accept-encoding"]));
@@ -165,7 +165,7 @@ export const HEADS: FidelityCase[] = [
      const kept = await cache.match(url);
      return { ...see.headOf(kept), body: await see.digestOf(await kept.arrayBuffer()) };`,
     SEGMENT,
-    { carried: false },
+    { proof: "led" },
   ),
   reads(
     "request-object",

@@ -23,7 +23,7 @@ const placeholder =
 
 const hotlink = ({ request, hosts }: Exchange): boolean => (request.headers.referer ?? "").startsWith(hosts.home);
 
-export const CHOOSING_HOSTS: FidelityCase[] = [
+const CASES: FidelityCase[] = [
   { name: "hosts/referer", answer: placeholder(hotlink), run: stream() },
   { name: "hosts/referer-later", answer: placeholder(hotlink), run: stream(undefined, {}, true) },
   {
@@ -112,6 +112,8 @@ export const CHOOSING_HOSTS: FidelityCase[] = [
   },
   {
     name: "hosts/origin",
+    // The proxies name the page's origin as the browser does.
+    proof: "carried",
     answer: placeholder(({ request, hosts }) => request.headers.origin === hosts.home),
     run: stream(),
   },
@@ -131,6 +133,7 @@ export const CHOOSING_HOSTS: FidelityCase[] = [
   },
   {
     name: "hosts/turns-later",
+    proof: "carried",
     // Strangers get the same for two seconds and the placeholder then.
     answer: (exchange) => {
       exchange.memory["sinceMs"] ??= Date.now();
@@ -144,3 +147,6 @@ export const CHOOSING_HOSTS: FidelityCase[] = [
     },
   },
 ];
+
+/** The proxies ask for a file of each host. What they get decides whether the page gets more through them. */
+export const CHOOSING_HOSTS = CASES.map((each): FidelityCase => ({ proof: "compared", ...each }));

@@ -1,6 +1,17 @@
 /** Hosts that answer slowly, seldom or once, and errors. One request of the page must not become several refusals. */
 import type { OutgoingHttpHeaders } from "node:http";
-import { bodies, bodyOf, give, pause, refuse, SEGMENT, type Exchange, type FidelityCase, type Tab } from "../kit";
+import {
+  bodies,
+  bodyOf,
+  give,
+  orLead,
+  pause,
+  refuse,
+  SEGMENT,
+  type Exchange,
+  type FidelityCase,
+  type Tab,
+} from "../kit";
 
 const SEGMENTS = 6;
 
@@ -95,35 +106,46 @@ const breakingOff = ({ request, response, path, by, memory }: Exchange): void =>
 
 /** Whether the answer came, and at most `slackMs` after the origin's own delay. */
 const timed = (delayMs: number, slackMs: number) => async (tab: Tab) => {
-  await tab.leadIn(tab.away);
+  await tab.leadInto(`${tab.away}/slow`);
   const startedMs = Date.now();
-  const { body, error } = await tab.fetch(`${tab.away}/slow/segment.ts`);
+  const { body, error } = await tab.fetch(`${tab.away}/slow/1.ts`);
   return { body, error, isInTime: Date.now() - startedMs < delayMs + slackMs };
 };
 
-const delayed =
-  (delayMs: number): FidelityCase["answer"] =>
-  async (exchange) => {
+const delayed = (delayMs: number): FidelityCase["answer"] =>
+  orLead(async (exchange) => {
     await pause(delayMs);
     give(exchange, bodyOf(exchange.path));
-  };
+  });
 
 const ERRORS = [400, 401, 403, 404, 410, 416, 429, 500, 503];
 
 export const LIMITS: FidelityCase[] = [
-  { name: "limits/good-once-403", answer: once(403), run: (tab) => stream(tab) },
-  { name: "limits/good-once-410-later", answer: once(410), run: led },
-  { name: "limits/one-at-a-time-403", answer: oneAtATime(403), run: (tab) => stream(tab, tab.away, 150) },
-  { name: "limits/one-at-a-time-429-later", answer: oneAtATime(429), run: led },
-  { name: "limits/twelve-requests", long: true, answer: rateLimited(() => "all"), run: (tab) => stream(tab) },
-  { name: "limits/twelve-requests-later", long: true, answer: rateLimited(() => "all"), run: led },
+  { name: "limits/good-once-403", proof: "compared", answer: once(403), run: (tab) => stream(tab) },
+  { name: "limits/good-once-410-later", proof: "compared", answer: once(410), run: led },
+  {
+    name: "limits/one-at-a-time-403",
+    proof: "compared",
+    answer: oneAtATime(403),
+    run: (tab) => stream(tab, tab.away, 150),
+  },
+  { name: "limits/one-at-a-time-429-later", proof: "compared", answer: oneAtATime(429), run: led },
+  {
+    name: "limits/twelve-requests",
+    proof: "compared",
+    long: true,
+    answer: rateLimited(() => "all"),
+    run: (tab) => stream(tab),
+  },
+  { name: "limits/twelve-requests-later", proof: "compared", long: true, answer: rateLimited(() => "all"), run: led },
   {
     name: "limits/twelve-requests-later-with-503",
+    proof: "compared",
     long: true,
     answer: rateLimited(() => "all", { "retry-after": "10", "access-control-expose-headers": "retry-after" }, 503),
     run: led,
   },
-  { name: "limits/twelve-requests-by-address", answer: rateLimited(({ by }) => by), run: led },
+  { name: "limits/twelve-requests-by-address", proof: "compared", answer: rateLimited(({ by }) => by), run: led },
   {
     name: "limits/twelve-requests-by-token",
     answer: rateLimited(({ url }) => url.searchParams.get("token") ?? ""),
@@ -141,68 +163,80 @@ export const LIMITS: FidelityCase[] = [
       return bodies(got);
     },
   },
-  { name: "limits/proxies-broken-off-and-an-etag-per-server", answer: breakingOff, carried: true, run: led },
+  { name: "limits/proxies-broken-off-and-an-etag-per-server", answer: breakingOff, proof: "carried", run: led },
   {
     name: "limits/error-statuses",
-    answer: (exchange) => refuse(exchange, Number(exchange.path.slice(3, 6))),
+    proof: "compared",
+    answer: orLead((exchange) => refuse(exchange, Number(exchange.path.slice(3, 6)))),
     run: async (tab) => {
-      await tab.leadIn(tab.away);
+      await tab.leadInto(`${tab.away}/e`);
       const seen = [];
       for (const status of ERRORS) {
         seen.push(await tab.fetch(`${tab.away}/e/${status}.ts`, {}, "text"));
-        seen.push(await tab.xhr(`${tab.away}/e/${status}b.ts`, { type: "text" }));
+        seen.push(await tab.xhr(`${tab.away}/e/${status}1.ts`, { type: "text" }));
       }
       return seen;
     },
   },
   {
     name: "limits/status-204-205",
-    answer: ({ response, path }) => void response.writeHead(Number(path.slice(3, 6)), SEGMENT).end(),
-    run: async (tab) => ({
-      204: await tab.fetch(`${tab.away}/e/204.ts`),
-      205: await tab.fetch(`${tab.away}/e/205.ts`),
-    }),
+    proof: "compared",
+    answer: orLead(({ response, path }) => void response.writeHead(Number(path.slice(3, 6)), SEGMENT).end()),
+    run: async (tab) => {
+      await tab.leadInto(`${tab.away}/e`);
+      return { 204: await tab.fetch(`${tab.away}/e/204.ts`), 205: await tab.fetch(`${tab.away}/e/205.ts`) };
+    },
   },
   {
     name: "limits/truncated",
-    answer: ({ response, path }) => {
+    proof: "compared",
+    answer: orLead(({ response, path }) => {
       response.writeHead(200, { ...SEGMENT, "content-length": 100_000 });
       response.write(bodyOf(path, 60_000), () => setTimeout(() => response.destroy(), 50));
-    },
+    }),
     run: async (tab) => {
-      await tab.leadIn(tab.away);
-      const { status, error, bodyError } = await tab.fetch(`${tab.away}/t/segment.ts`);
+      await tab.leadInto(`${tab.away}/t`);
+      const { status, error, bodyError } = await tab.fetch(`${tab.away}/t/1.ts`);
       return { status, error, bodyError };
     },
   },
   {
     name: "limits/reset",
-    answer: ({ response }) => void response.destroy(),
+    proof: "compared",
+    answer: orLead(({ response }) => void response.destroy()),
     run: async (tab) => {
-      await tab.leadIn(tab.away);
-      return { fetch: await tab.fetch(`${tab.away}/r/a.ts`), xhr: await tab.xhr(`${tab.away}/r/b.ts`) };
+      await tab.leadInto(`${tab.away}/r`);
+      return { fetch: await tab.fetch(`${tab.away}/r/1.ts`), xhr: await tab.xhr(`${tab.away}/r/2.ts`) };
     },
   },
   {
     name: "limits/error-page-with-status-200",
-    answer: (exchange) => give(exchange, Buffer.from("<h1>sorry</h1>"), { ...SEGMENT, "content-type": "text/html" }),
-    run: (tab) => tab.fetch(`${tab.away}/e/a.ts`, {}, "text"),
+    proof: "compared",
+    answer: orLead((exchange) =>
+      give(exchange, Buffer.from("<h1>sorry</h1>"), { ...SEGMENT, "content-type": "text/html" }),
+    ),
+    run: async (tab) => {
+      await tab.leadInto(`${tab.away}/e`);
+      return tab.fetch(`${tab.away}/e/1.ts`, {}, "text");
+    },
   },
-  { name: "limits/first-byte-after-2-s", answer: delayed(2000), run: timed(2000, 1500) },
-  { name: "limits/first-byte-after-5-s", answer: delayed(5000), run: timed(5000, 1500) },
-  { name: "limits/first-byte-after-8-s", long: true, answer: delayed(8000), run: timed(8000, 1500) },
+  { name: "limits/first-byte-after-2-s", proof: "compared", answer: delayed(2000), run: timed(2000, 1500) },
+  { name: "limits/first-byte-after-5-s", proof: "compared", answer: delayed(5000), run: timed(5000, 1500) },
+  { name: "limits/first-byte-after-8-s", proof: "compared", long: true, answer: delayed(8000), run: timed(8000, 1500) },
   {
     name: "limits/xhr-timeout-over-a-slow-first-byte",
+    proof: "compared",
     answer: delayed(4000),
     run: async (tab) => {
-      await tab.leadIn(tab.away);
-      const { events, body } = await tab.xhr(`${tab.away}/slow/a.ts`, { timeout: 6500 });
+      await tab.leadInto(`${tab.away}/slow`);
+      const { events, body } = await tab.xhr(`${tab.away}/slow/1.ts`, { timeout: 6500 });
       return { events, body };
     },
   },
   {
     name: "limits/slow-body",
-    answer: async ({ response, path }) => {
+    proof: "compared",
+    answer: orLead(async ({ response, path }) => {
       const body = bodyOf(path, 80_000);
       response.writeHead(200, { ...SEGMENT, "content-length": body.length });
       for (let at = 0; at < body.length; at += 10_000) {
@@ -210,21 +244,22 @@ export const LIMITS: FidelityCase[] = [
         await pause(250);
       }
       response.end();
-    },
+    }),
     run: async (tab) => {
-      await tab.leadIn(tab.away);
-      return bodies([await tab.fetch(`${tab.away}/slow/a.ts`)]);
+      await tab.leadInto(`${tab.away}/slow`);
+      return bodies([await tab.fetch(`${tab.away}/slow/1.ts`)]);
     },
   },
   {
     name: "limits/no-length",
-    answer: ({ response, path }) => {
+    proof: "compared",
+    answer: orLead(({ response, path }) => {
       response.writeHead(200, SEGMENT);
       response.end(bodyOf(path));
-    },
+    }),
     run: async (tab) => {
-      await tab.leadIn(tab.away);
-      return { fetch: await tab.fetch(`${tab.away}/n/a.ts`), xhr: await tab.xhr(`${tab.away}/n/b.ts`) };
+      await tab.leadInto(`${tab.away}/n`);
+      return { fetch: await tab.fetch(`${tab.away}/n/1.ts`), xhr: await tab.xhr(`${tab.away}/n/2.ts`) };
     },
   },
 ];

@@ -4,6 +4,7 @@ import { bodyOf, digestOf, give, SEGMENT, type FidelityCase, type Tab } from "..
 const BYTES = 140_000;
 const MARK_AT = 5_000;
 const MARK_BYTES = 64;
+let film: Buffer | undefined;
 
 /** The mark's bytes are all the number of the answer. Everything else is the same in each answer. */
 const marked = (path: string, answer: number): Buffer =>
@@ -34,24 +35,26 @@ const count = (memory: Record<string, number>): number => (memory["answers"] = (
 export const MARKS: FidelityCase[] = [
   {
     name: "marks/in-each-answer",
+    proof: "compared",
     answer: (exchange) => give(exchange, marked(exchange.path, count(exchange.memory)), SEGMENT),
     run: stream,
   },
   {
     name: "marks/under-one-etag",
+    proof: "compared",
     answer: (exchange) => give(exchange, marked(exchange.path, count(exchange.memory)), { ...SEGMENT, etag: '"same"' }),
     run: stream,
   },
   {
     name: "marks/etag-per-server",
-    carried: true,
+    proof: "carried",
     answer: (exchange) =>
       give(exchange, marked(exchange.path, 7), { ...SEGMENT, etag: `"server-${count(exchange.memory) % 4}"` }),
     run: stream,
   },
   {
     name: "marks/last-modified-per-server",
-    carried: true,
+    proof: "carried",
     answer: (exchange) => {
       const ms = Date.UTC(2026, 0, 1) + 1000 * (count(exchange.memory) % 4);
       give(exchange, marked(exchange.path, 7), { ...SEGMENT, "last-modified": new Date(ms).toUTCString() });
@@ -60,6 +63,7 @@ export const MARKS: FidelityCase[] = [
   },
   {
     name: "marks/length-per-answer",
+    proof: "compared",
     answer: (exchange) => {
       const body = marked(exchange.path, 7);
       give(exchange, Buffer.concat([body, Buffer.alloc(count(exchange.memory) % 4)]), SEGMENT);
@@ -78,14 +82,18 @@ export const MARKS: FidelityCase[] = [
   {
     name: "marks/resume-with-etag-per-server",
     long: true,
-    carried: true,
+    proof: "carried",
     answer: (exchange) => {
-      const headers = { ...SEGMENT, "content-type": "video/mp4", etag: `"server-${count(exchange.memory) % 4}"` };
-      give(exchange, bodyOf("forty megabytes", 40_000_000), headers);
+      const headers = { ...SEGMENT, etag: `"server-${count(exchange.memory) % 4}"` };
+      give(
+        exchange,
+        exchange.path === "/m/1.ts" ? (film ??= bodyOf("forty megabytes", 40_000_000)) : bodyOf(exchange.path),
+        headers,
+      );
     },
     run: async (tab) => {
-      await tab.leadIn(tab.away);
-      return tab.fetch(`${tab.away}/film.mp4`);
+      await tab.leadInto(`${tab.away}/m`);
+      return tab.fetch(`${tab.away}/m/1.ts`);
     },
   },
 ];

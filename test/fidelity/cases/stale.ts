@@ -42,11 +42,15 @@ const written: Record<number, string> = {};
 /** The same time for the same version, however often it is asked. */
 const modified = (version: number): string => (written[version] ??= writtenAgo(version === 1 ? 20 : 1));
 
-const stale = (name: string, headersOf: (version: number) => OutgoingHttpHeaders, more?: Partial<FidelityCase>) => ({
+const stale = (
+  name: string,
+  headersOf: (version: number) => OutgoingHttpHeaders,
+  more?: Partial<FidelityCase>,
+): FidelityCase => ({
   name: `stale/${name}`,
   answer: changing(headersOf),
   run: acrossChange(500),
-  carried: true,
+  proof: "carried",
   ...more,
 });
 
@@ -69,7 +73,7 @@ export const STALE: FidelityCase[] = [
   stale("vary-all", () => ({ vary: "*", "cache-control": "max-age=60" })),
   {
     name: "stale/ring-of-names",
-    carried: true,
+    proof: "carried",
     // Three names in turn, without any header.
     answer: (exchange) => {
       const count = (exchange.memory["written"] ?? 0) + Number(exchange.path.match(/\d+/)?.[0]);
@@ -88,7 +92,7 @@ export const STALE: FidelityCase[] = [
   },
   {
     name: "stale/re-encoded-between-ranges",
-    carried: true,
+    proof: "carried",
     answer: (exchange) => {
       const version = versionOf(exchange.memory);
       give(exchange, bodyOf(`file ${version}`, 400_000), {

@@ -26,7 +26,9 @@ const controlled = (name: string, handler: string, content: (path: string) => Bu
     if (exchange.path === "/worker.js") return script(exchange, `${START}\n${handler}`);
     give(exchange, content(exchange.path), SEGMENT);
   },
+  proof: "led",
   run: async (tab) => {
+    for (const base of [tab.home, tab.away]) await tab.leadInto(`${base}/v`);
     await takeControl(tab);
     const got = [];
     for (const base of [tab.home, tab.away])
@@ -81,25 +83,27 @@ export const WORKERS: FidelityCase[] = [
           };`,
           )
         : give(exchange, bodyOf(exchange.path)),
+    proof: "led",
     run: async (tab) => {
-      await tab.leadIn(tab.away);
+      await tab.leadInto(`${tab.away}/v`);
       return tab.run(`new Promise((resolve) => {
         const worker = new Worker("/worker.js");
         worker.onmessage = async ({ data }) => resolve(await see.digestOf(data));
         worker.onerror = (event) => resolve(event.message);
-        worker.postMessage("${tab.away}/v/a.ts");
+        worker.postMessage("${tab.away}/v/1.ts");
       })`);
     },
   },
   {
     name: "workers/frame-without-scripts-of-its-own",
     answer: (exchange) => give(exchange, bodyOf(exchange.path)),
+    proof: "led",
     run: async (tab) => {
-      await tab.leadIn(tab.away);
+      await tab.leadInto(`${tab.away}/v`);
       return tab.run(`(async () => {
         const frame = document.createElement("iframe");
         document.body.append(frame);
-        const answer = await frame.contentWindow.fetch("${tab.away}/v/a.ts");
+        const answer = await frame.contentWindow.fetch("${tab.away}/v/1.ts");
         return see.digestOf(await answer.arrayBuffer());
       })()`);
     },

@@ -4,12 +4,12 @@ import { bodyOf, give, pause, refuse, SEGMENT, type FidelityCase, type Tab } fro
 const TEXT = Buffer.from(JSON.stringify({ word: "caf\u00e9", filler: "x".repeat(30_000) }));
 
 /** The browser answers such a request itself. */
-const NATIVE = { carried: false };
+const NATIVE = { proof: "led" } as const;
 const RANGE = { headers: { range: "bytes=100-60099" } };
 
 const xhr = (name: string, run: (tab: Tab) => Promise<unknown>, more?: Partial<FidelityCase>): FidelityCase => ({
   name: `xhr/${name}`,
-  carried: true,
+  proof: "carried",
   answer: (exchange) => give(exchange, exchange.path.startsWith("/text/") ? TEXT : bodyOf(exchange.path)),
   run: async (tab) => {
     await tab.leadInto(`${tab.away}/v`);
