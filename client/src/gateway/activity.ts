@@ -33,6 +33,8 @@ export interface Play {
   readonly startedMs: number;
   lastMs: number;
   open: number;
+  /** What the latest request got, if that was an error. */
+  failure: string | undefined;
   proxyBytes: number;
   directBytes: number;
   readonly proxies: Set<string>;
@@ -91,6 +93,7 @@ export class Activity {
       startedMs: nowMs,
       lastMs: nowMs,
       open: 0,
+      failure: undefined,
       proxyBytes: 0,
       directBytes: 0,
       proxies: new Set<string>(),
@@ -99,6 +102,15 @@ export class Activity {
     putLast(this.#plays, key, play, PLAYS_MAX);
     return play;
   }
+}
+
+/** A player that goes away before the answer begins looks the same as an origin that does not answer. */
+export function isFailed({ status, endedMs }: Transfer): boolean {
+  return endedMs !== undefined && (status === undefined || status >= 400);
+}
+
+function failureOf(status: number | undefined): string {
+  return status === undefined ? "no answer" : `status ${status}`;
 }
 
 /** Notes what happens to one transfer. */
@@ -151,5 +163,6 @@ export class TransferLog {
     this.transfer.status = status;
     this.#play.open--;
     this.#play.lastMs = this.transfer.endedMs;
+    this.#play.failure = isFailed(this.transfer) ? failureOf(status) : undefined;
   }
 }

@@ -52,7 +52,8 @@ table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nu
 th { text-align: start; font-weight: 500; color: var(--soft); }
 th, td { padding: 6px 12px 6px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 tr:last-child td { border-bottom: 0; }
-td { overflow-wrap: anywhere; }
+td { overflow-wrap: break-word; }
+.long { overflow-wrap: anywhere; }
 .number { text-align: end; white-space: nowrap; }
 .fault { color: var(--bad); }
 @media (max-width: 640px) {
@@ -60,7 +61,8 @@ td { overflow-wrap: anywhere; }
   table, tbody, tr, td { display: block; }
   tr { padding: 8px 0; border-bottom: 1px solid var(--line); }
   tr:last-child { border-bottom: 0; }
-  td { display: flex; justify-content: space-between; gap: 16px; padding: 2px 0; border: 0; text-align: end; }
+  section[aria-labelledby="latest-requests"] tr:nth-child(n + 7) { display: none; }
+  td { display: flex; justify-content: space-between; gap: 16px; padding: 2px 0; border: 0; text-align: end; overflow-wrap: anywhere; }
   td::before { content: attr(data-label); color: var(--soft); text-align: start; white-space: nowrap; }
 }
 `;

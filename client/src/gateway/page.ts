@@ -1,7 +1,7 @@
 /** The page of the gateway: what plays, through which proxies, and a field that makes an address the gateway's. */
 import type { Express, Request, Response } from "express";
 import type { LiveStats } from "../api";
-import type { Activity, Transfer } from "./activity";
+import { isFailed, type Activity, type Transfer } from "./activity";
 import { gatewayAddress, isHttp, shown } from "./addresses";
 import { Html, markup, PAGE_POLICY, SCRIPT, STYLE } from "./page-parts";
 import type { ServeServices } from "./serve";
@@ -41,7 +41,7 @@ function page(address: Html, now: Html): Html {
         <main>
           <header>
             <h1>Tributary gateway</h1>
-            <p>Players on this computer play through several proxies at once.</p>
+            <p>Any player plays through several proxies at once.</p>
             <p id="offline" role="status" hidden>The gateway does not answer. Is it still running?</p>
           </header>
           ${address}
@@ -90,8 +90,8 @@ function playsPart(activity: Activity): Html {
   const rows = plays.map((play) =>
     row([
       ["Player", play.player],
-      ["Video", play.root],
-      ["Now", play.isPlaying ? `${sizeOf(play.bytesPerSec)}/s` : "ended", "number"],
+      ["Video", play.root, "long"],
+      ["Now", ...nowOf(play)],
       ["By proxies", sizeOf(play.proxyBytes), "number"],
       ["Direct", sizeOf(play.directBytes), "number"],
       ["Proxies", [...play.proxies].sort().join(", ") || "none yet"],
@@ -132,10 +132,10 @@ function proxiesPart({ proxies }: LiveStats): Html {
 function requestsPart(recent: readonly Transfer[]): Html {
   const rows = recent.map((transfer) =>
     row([
-      ["Request", new URL(transfer.url).pathname],
-      ["Site", new URL(transfer.url).host],
+      ["Request", new URL(transfer.url).pathname, "long"],
+      ["Site", new URL(transfer.url).host, "long"],
       ["By", wayOf(transfer)],
-      ["Status", transfer.status ?? (transfer.endedMs === undefined ? "running" : "no answer"), "number"],
+      ["Status", statusOf(transfer), isFailed(transfer) ? "number fault" : "number"],
       ["Size", sizeOf(transfer.proxyBytes + transfer.directBytes), "number"],
       [
         "Time",
@@ -147,13 +147,23 @@ function requestsPart(recent: readonly Transfer[]): Html {
   return part("Latest requests", rows, "None.", ["Request", "Site", "By", "Status", "Size", "Time"]);
 }
 
+function nowOf({ failure, isPlaying, bytesPerSec }: ReturnType<Activity["plays"]>[number]): [string, CellKind] {
+  if (failure !== undefined) return [failure, "number fault"];
+  return [isPlaying ? `${sizeOf(bytesPerSec)}/s` : "ended", "number"];
+}
+
+function statusOf({ status, endedMs }: Transfer): string {
+  return String(status ?? (endedMs === undefined ? "running" : "no answer"));
+}
+
 function wayOf({ way, reason, proxies, proxyBytes }: Transfer): string {
   if (way === "direct") return `direct: ${reason ?? ""}`;
   const names = proxyBytes === 0 && reason !== undefined ? "direct" : [...proxies].sort().join(", ") || "proxies";
   return reason === undefined ? names : `${names}: ${reason}`;
 }
 
-type Cell = readonly [label: string, value: string | number, kind?: "number"];
+type CellKind = "number" | "number fault" | "long";
+type Cell = readonly [label: string, value: string | number, kind?: CellKind];
 
 function row(cells: readonly Cell[]): Html {
   const shownCells = cells.map(

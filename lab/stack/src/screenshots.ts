@@ -3,8 +3,9 @@
  * plays the sample page through four proxies with the extension's popup open. Then the command line downloads in
  * several modes, and Origo's dashboard shows these downloads. Needs Xvfb, openbox and ImageMagick (Debian: xvfb,
  * openbox, imagemagick). `npm run screenshots -- extension` takes only the extension's pictures
- * (screenshots-extension.ts), `-- terminal` only the command line's (screenshots-terminal.ts), `-- dashboard` only the
- * dashboard's. These need none of them.
+ * (screenshots-extension.ts), `-- terminal` only the command line's (screenshots-terminal.ts), `-- gateway` only the
+ * gateway's page (screenshots-gateway.ts, needs ffmpeg and mpv), `-- dashboard` only the dashboard's. These need none of
+ * them.
  */
 import { execFile, spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
@@ -15,6 +16,7 @@ import type { Browser, Page } from "puppeteer-core";
 import { openBrowser } from "./browser";
 import { repoRoot, startFleet } from "./fleet";
 import { extensionPictures } from "./screenshots-extension";
+import { gatewayPicture } from "./screenshots-gateway";
 import { terminalPicture } from "./screenshots-terminal";
 import type { Fleet } from "./fleet";
 
@@ -34,6 +36,7 @@ async function main(): Promise<void> {
   mkdirSync(images, { recursive: true });
   const only = process.argv[2];
   if (only === undefined || only === "terminal") await terminalPicture(images);
+  if (only === undefined || only === "gateway") await gatewayPicture(images);
   if (only === undefined || only === "extension") await extensionPictures(images);
   if (only === "dashboard") await playing({ headless: true });
   if (only === undefined) await onScreen();
