@@ -5,7 +5,13 @@
 import { PassThrough, pipeline, type Duplex, type Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import type { RangeRequest } from "@tributary/contract";
-import { Agent, EnvHttpProxyAgent, type Dispatcher } from "undici";
+import {
+  Agent,
+  EnvHttpProxyAgent,
+  fetch as undiciFetch,
+  type Dispatcher,
+  type RequestInit as UndiciInit,
+} from "undici";
 import { DownloadError } from "./errors";
 import { headersFor } from "./modes/http";
 import { guardedConnector } from "./origin-guard";
@@ -42,6 +48,10 @@ export function dispatcher(): Dispatcher {
   const isProxied = PROXY_VARIABLES.some((name) => process.env[name]);
   return (shared ??= isProxied ? new EnvHttpProxyAgent({ ...LIMITS, proxyTunnel: false }) : new Agent(LIMITS));
 }
+
+/** `fetch` by the same way as all direct requests. */
+export const fetchOrigin = ((input: string, init?: UndiciInit) =>
+  undiciFetch(input, { ...init, dispatcher: dispatcher() })) as unknown as typeof fetch;
 
 export const askOrigin: AskOrigin = async (request) => {
   const { range, signal, decode } = request;

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
 import { Command } from "commander";
 import { bytesOf, CLI, execute, get, makeFolder, startOrigin, type CommandOrigin } from "../../test/command";
 import { addRequestOptions, askedOf, type RequestWords } from "./requests";
@@ -104,5 +106,15 @@ describe("requests at an origin", () => {
     const past = await get([`${origin.url}/f`], { cwd: folder.path, env: { ...env, no_proxy: "127.0.0.1" } });
     expect(past.stdout.equals(bytesOf(1, 10))).toBe(true);
     expect(through.stdout.equals(bytesOf(3, 10))).toBe(true);
+  });
+
+  test("requests: http_proxy holds for the playlists of a video", async () => {
+    other.files.set(`${origin.url}/v.m3u8`, { body: Buffer.from("#EXTM3U\n#EXTINF:1,\nf\n#EXT-X-ENDLIST\n") });
+    other.files.set(`${origin.url}/f`, { body: bytesOf(4, 10) });
+    const env = { http_proxy: other.url, no_proxy: "", PATH: folder.path };
+    const words = [`${origin.url}/v.m3u8`, "-o", "film.ts", "--mode", "direct"];
+    const { status, stderr } = await get(words, { cwd: folder.path, env });
+    expect({ status, stderr }).toMatchObject({ status: 0 });
+    expect(readFileSync(path.join(folder.path, "film.ts")).equals(bytesOf(4, 10))).toBe(true);
   });
 });

@@ -62,7 +62,8 @@ td { overflow-wrap: break-word; }
   tr { padding: 8px 0; border-bottom: 1px solid var(--line); }
   tr:last-child { border-bottom: 0; }
   section[aria-labelledby="latest-requests"] tr:nth-child(n + 7) { display: none; }
-  td { display: flex; justify-content: space-between; gap: 16px; padding: 2px 0; border: 0; text-align: end; overflow-wrap: anywhere; }
+  td { display: flex; justify-content: space-between; gap: 16px; padding: 2px 0; border: 0; text-align: end;
+    overflow-wrap: anywhere; }
   td::before { content: attr(data-label); color: var(--soft); text-align: start; white-space: nowrap; }
 }
 `;

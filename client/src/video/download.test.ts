@@ -123,11 +123,11 @@ test("a wrong key is an error, and no film appears under the old one's name", as
   expect(readFileSync(film(), "utf8")).toBe("the old film");
 });
 
-test("one segment is 404: it is asked for again, the error names it, and the next run goes on", async () => {
+test("one segment fails: it is asked for again, the error names it, and the next run goes on", async () => {
   site = { "/list.m3u8": list(...segmentLines(9)), ...segments(9) };
-  delete site["/s7.ts"];
+  site["/s7.ts"] = (_request, response) => response.writeHead(403).end();
   await expect(get("/list.m3u8?token=1", { segmentsAtOnce: 1 })).rejects.toThrow(
-    /Segment 8 of 9 of video \(http:\/\/127.0.0.1:\d+\/s7.ts\) failed: the origin answered 404.*repeat the command/,
+    /Segment 8 of 9 of video \(http:\/\/127.0.0.1:\d+\/s7.ts\) failed: the origin answered 403.*repeat the command/,
   );
   expect(asked.filter((address) => address === "/s7.ts")).toHaveLength(2);
   expect(existsSync(film())).toBe(false);
@@ -136,8 +136,65 @@ test("one segment is 404: it is asked for again, the error names it, and the nex
   let resumed = 0;
   await get("/list.m3u8?token=2", { segmentsAtOnce: 1, onStart: (start) => (resumed = start.resumedSegments) });
   expect(resumed).toBe(7);
-  expect(asked).toEqual(["/list.m3u8?token=2", "/s7.ts", "/s8.ts"]);
+  // The last segment of the earlier run is looked at, whether it is still the same.
+  expect(asked).toEqual(["/list.m3u8?token=2", "/s6.ts", "/s7.ts", "/s8.ts"]);
   expect(readFileSync(film()).equals(joined(0, 1, 2, 3, 4, 5, 6, 7, 8))).toBe(true);
+});
+
+test("a segment is missing: the film is made, and a sentence says what it lacks", async () => {
+  const notices: string[] = [];
+  site = { "/list.m3u8": list('#EXT-X-MAP:URI="init"', ...segmentLines(20)), "/init": "INIT", ...segments(20) };
+  delete site["/s0.ts"];
+  delete site["/s5.ts"];
+  const result = await get("/list.m3u8", { onNotice: (sentence) => notices.push(sentence), segmentsAtOnce: 1 });
+  expect(result).toMatchObject({ segments: 20, gaps: 2 });
+  expect(notices[1]).toMatch(/^Segment 6 of 20 of video \(.*s5\.ts\) .* answered 404\. The film lacks 1\.0 s there\.$/);
+  const there = Array.from({ length: 20 }, (_, index) => index).filter((index) => index !== 0 && index !== 5);
+  expect(readFileSync(film()).equals(Buffer.concat([Buffer.from("INIT"), joined(...there)]))).toBe(true);
+});
+
+test("more than a tenth of the segments are missing: that is an error, and so is an init segment", async () => {
+  site = { "/list.m3u8": list(...segmentLines(20)), ...segments(20) };
+  for (const index of [3, 4, 5]) delete site[`/s${index}.ts`];
+  await expect(get("/list.m3u8", { retries: 0 })).rejects.toThrow(/Segment \d of 20 .* answered 404.*repeat/);
+  site["/list.m3u8"] = list('#EXT-X-MAP:URI="init"', ...segmentLines(20));
+  await expect(get("/list.m3u8", { retries: 0 })).rejects.toThrow(/The init segment .* answered 404/);
+  expect(existsSync(film())).toBe(false);
+});
+
+test("the video changed between two runs: all of it is fetched", async () => {
+  const notices: string[] = [];
+  const made = (letter: string): void => {
+    for (let index = 0; index < 5; index++)
+      site[`/s${index}.ts`] = (_request, response) =>
+        response.writeHead(200, { etag: `"${letter}"` }).end(`${letter}${index} `);
+  };
+  site = { "/list.m3u8": list(...segmentLines(5)) };
+  made("a");
+  site["/s3.ts"] = (_request, response) => response.writeHead(500).end();
+  const options = { segmentsAtOnce: 1, retries: 0, onNotice: (sentence: string) => void notices.push(sentence) };
+  await expect(get("/list.m3u8", options)).rejects.toThrow(/answered 500/);
+  made("b");
+  await get("/list.m3u8", options);
+  expect(notices.at(0)).toBe("The video has changed since the earlier run, so all of it is fetched.");
+  expect(readFileSync(film(), "utf8")).toBe("b0 b1 b2 b3 b4 ");
+});
+
+test("a file changes while its parts are fetched: an error, and the next run begins anew", async () => {
+  let bytes = Buffer.from("aaaabbbbcccc");
+  site = {
+    "/list.m3u8": list(...[0, 4, 8].flatMap((at) => [`#EXT-X-BYTERANGE:4@${at}`, "#EXTINF:1,", "v.mp4"])),
+    "/v.mp4": (request, response) => {
+      const [start = 0, end = 0] = (request.headers.range ?? "").match(/\d+/g)!.map(Number);
+      const etag = `"${bytes.toString("latin1", 0, 1)}"`;
+      response.writeHead(206, { etag, "content-range": `bytes ${start}-${end}/${bytes.length}` });
+      response.end(bytes.subarray(start, end + 1));
+      if (start === 4) bytes = Buffer.from("xxxxyyyyzzzz");
+    },
+  };
+  await expect(get("/list.m3u8", { segmentsAtOnce: 1 })).rejects.toThrow(/v\.mp4 has changed while.*begin anew/);
+  await get("/list.m3u8", { segmentsAtOnce: 1 });
+  expect(readFileSync(film(), "latin1")).toBe("xxxxyyyyzzzz");
 });
 
 test("an abort stops at once and keeps what is done; another playlist begins anew", async () => {

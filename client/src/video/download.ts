@@ -6,16 +6,18 @@ import { setMaxListeners } from "node:events";
 import path from "node:path";
 import type { GetOptions } from "../api";
 import type { ProxyClient } from "../client";
+import { fetchOrigin } from "../origin-node";
 import { choose, type Choice, type Wishes } from "./choose";
-import { PieceFetcher } from "./fetch-piece";
+import { PieceFetcher, StatusError } from "./fetch-piece";
 import { JobQueue, type Job } from "./job-queue";
-import { headersOfOrigin, Keys, type Loader } from "./load";
+import { describeFile, headersOfOrigin, Keys, type Loader } from "./load";
 import { makeFilm, type FilmFile } from "./film";
 import { openVideo } from "./open";
 import { PartsFolder } from "./parts";
-import { VideoError, type Rendition } from "./presentation";
+import { VideoError, type Rendition, type Segment } from "./presentation";
 import { VideoProgress, type VideoProgressReport } from "./progress";
 import { cutList, follow, jobsOf, planOf, type Track } from "./tracks";
+import { isOther, type Version } from "./version";
 
 const RETRIES_DEFAULT = 3;
 const SEGMENTS_AT_ONCE_DEFAULT = 6;
@@ -74,7 +76,7 @@ export async function downloadVideo(
   if (options.signal?.aborted) stop();
   options.signal?.addEventListener("abort", stop);
   const loader: Loader = {
-    fetch: options.fetch ?? fetch,
+    fetch: options.fetch ?? fetchOrigin,
     headersFor: headersOfOrigin(url, options.get?.headers),
     retries: options.retries ?? RETRIES_DEFAULT,
     signal: controller.signal,
@@ -94,7 +96,7 @@ async function run(context: Context, url: string): Promise<VideoResult> {
   const tracks = await loadTracks(choice, options.durationSec);
   const isLive = tracks.some(({ list }) => list.isLive);
   const plan = isLive ? `live ${Date.now()}` : planOf(tracks);
-  const parts = await PartsFolder.open(`${path.resolve(options.output)}.parts`, plan, tracks.length);
+  const parts = await openParts(context, tracks, plan);
   const progress = new VideoProgress(tracks, isLive, (track) => parts.joinedCount(track), parts.joinedBytes);
   options.onStart?.({
     isLive,
@@ -102,7 +104,7 @@ async function run(context: Context, url: string): Promise<VideoResult> {
     resumedSegments: progress.report().segmentsDone,
   });
   const report = (): void => options.onProgress?.(progress.report());
-  await fetchSegments(context, { tracks, isLive, parts, progress, report });
+  await fetchSegments(context, { tracks, isLive, parts, progress, missing: 0, report });
   controller.signal.throwIfAborted();
   progress.phase = "joining";
   report();
@@ -110,6 +112,24 @@ async function run(context: Context, url: string): Promise<VideoResult> {
   await parts.remove();
   const { segmentsDone, gaps, doneSec, bytes } = progress.report();
   return { files, segments: segmentsDone, gaps, durationSec: doneSec, bytes };
+}
+
+/** Goes on with an earlier run, unless the last segments that it joined have changed since. */
+async function openParts({ options, loader, notice }: Context, tracks: Track[], plan: string): Promise<PartsFolder> {
+  const folder = `${path.resolve(options.output)}.parts`;
+  const parts = await PartsFolder.open(folder, plan, tracks.length);
+  const changed = await Promise.all(
+    tracks.map(async ({ list }, track) => {
+      const last = parts.lastOf(track);
+      const url = last && list.segments[last.index]?.url;
+      // If it cannot be asked for, the segments that are left will tell why.
+      const now = url === undefined ? undefined : await describeFile(loader, url).catch(() => undefined);
+      return last !== undefined && now !== undefined && isOther(last.version, now.version);
+    }),
+  );
+  if (!changed.includes(true)) return parts;
+  notice("The video has changed since the earlier run, so all of it is fetched.");
+  return PartsFolder.begin(folder, plan, tracks.length);
 }
 
 async function loadTracks(choice: Choice, durationSec: number | undefined): Promise<Track[]> {
@@ -127,6 +147,8 @@ interface Fetching {
   isLive: boolean;
   parts: PartsFolder;
   progress: VideoProgress;
+  /** Segments that the origin does not have although its playlist names them. */
+  missing: number;
   report(): void;
 }
 
@@ -176,30 +198,41 @@ async function fill({ options, controller, notice }: Context, fetching: Fetching
   queue.end();
 }
 
+/** The origin does not have the segment itself. An init segment that is missing spoils all that follow. */
+function isMissingPiece({ cause }: VideoError, { url }: Segment): boolean {
+  return cause instanceof StatusError && cause.url === url && [404, 410].includes(cause.status);
+}
+
+/** If the origin lacks more than a tenth of a track, something else is wrong. */
+const missingMax = (segments: number): number => Math.max(1, Math.floor(segments / 10));
+
 async function finishJob(
   { notice }: Context,
-  { tracks, isLive, parts, progress, report }: Fetching,
+  fetching: Fetching,
   fetcher: PieceFetcher,
   { track, index, segment, isFirstOfStretch }: Job,
 ): Promise<void> {
+  const { tracks, isLive, parts, progress, report } = fetching;
   const { list, rendition } = tracks[track]!;
   const count = isLive ? "" : ` of ${list.segments.length}`;
   const name = `Segment ${index + 1}${count} of ${rendition.kind}`;
   let file: string | undefined;
+  let version: Version | undefined;
   if (segment.isGap) notice(`${name} is missing: the origin says that it does not have it.`);
   else {
     file = parts.segmentFile(track, index);
     try {
-      await fetcher.toFile(segment, isFirstOfStretch ? segment.init : undefined, file, name);
+      version = await fetcher.toFile(segment, isFirstOfStretch ? segment.init : undefined, file, name);
     } catch (error) {
       if (!(error instanceof VideoError)) throw error;
-      if (!isLive)
+      const isMissing = isMissingPiece(error, segment) && ++fetching.missing <= missingMax(list.segments.length);
+      if (!isLive && !isMissing)
         throw new VideoError(`${error.message} What is finished stays in ${parts.folder}: repeat the command.`);
-      notice(error.message);
-      file = undefined;
+      notice(`${error.message} The film lacks ${segment.durationSec.toFixed(1)} s there.`);
+      if (!isMissing || !isFirstOfStretch || !segment.init) file = undefined;
     }
   }
-  await parts.finish(track, index, segment.stretch, file);
-  progress.finishSegment(segment.durationSec, file === undefined);
+  await parts.finish(track, index, { stretch: segment.stretch, file, version });
+  progress.finishSegment(segment.durationSec, version === undefined);
   report();
 }

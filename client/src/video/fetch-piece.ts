@@ -1,10 +1,23 @@
 /** Fetches a segment or an init segment through the proxies, decrypts it with its key, and writes it. */
 import { createDecipheriv } from "node:crypto";
 import { open } from "node:fs/promises";
-import type { GetOptions } from "../api";
+import type { ByteRange } from "@tributary/contract";
+import type { Download, GetOptions } from "../api";
 import type { ProxyClient } from "../client";
 import { repeatedly, shown, type Keys } from "./load";
-import type { Piece } from "./presentation";
+import { VideoError, type Piece } from "./presentation";
+import { isOther, versionOf, type Version } from "./version";
+
+/** The answer has an error's status. */
+export class StatusError extends Error {
+  override readonly name = "StatusError";
+  constructor(
+    readonly status: number,
+    readonly url: string,
+  ) {
+    super(`the origin answered ${status}`);
+  }
+}
 
 export interface PieceFetcherOptions {
   client: Pick<ProxyClient, "get">;
@@ -22,18 +35,23 @@ export class PieceFetcher {
   /** Init segments belong to many segments. */
   readonly #inits = new Map<string, Promise<Uint8Array>>();
 
+  /** Of files of which pieces are parts. */
+  readonly #versions = new Map<string, Version>();
+
   constructor(options: PieceFetcherOptions) {
     this.#options = options;
   }
 
-  /** Writes `init`, if there is one, and the piece. `name` is for messages. */
-  async toFile(piece: Piece, init: Piece | undefined, target: string, name: string): Promise<void> {
+  /** Writes `init`, if there is one, and the piece. `name` is for messages. If the piece is missing, `init` stays. */
+  async toFile(piece: Piece, init: Piece | undefined, target: string, name: string): Promise<Version> {
     const before = init ? await this.#init(init) : undefined;
-    await this.#repeatedly(piece, name, async () => {
+    return this.#repeatedly(piece, name, async () => {
       const file = await open(target, "w");
       try {
         if (before) await file.writeFile(before);
-        for await (const bytes of this.#bytes(piece)) await file.writeFile(bytes);
+        const { version, body } = await this.#ask(piece);
+        for await (const bytes of body) await file.writeFile(bytes);
+        return version;
       } finally {
         await file.close();
       }
@@ -53,7 +71,7 @@ export class PieceFetcher {
   toMemory(piece: Piece, name: string): Promise<Uint8Array> {
     return this.#repeatedly(piece, name, async () => {
       const pieces: Uint8Array[] = [];
-      for await (const bytes of this.#bytes(piece)) pieces.push(bytes);
+      for await (const bytes of (await this.#ask(piece)).body) pieces.push(bytes);
       return Buffer.concat(pieces);
     });
   }
@@ -62,25 +80,41 @@ export class PieceFetcher {
     return repeatedly(this.#options, `${name} (${shown(piece.url)})`, attempt);
   }
 
-  async *#bytes({ key, ...piece }: Piece): AsyncGenerator<Uint8Array> {
-    if (!key) return yield* this.#sent(piece);
-    const decipher = createDecipheriv("aes-128-cbc", await this.#options.keys.get(key.url), key.iv);
-    for await (const bytes of this.#sent(piece)) yield decipher.update(bytes);
-    yield lastOf(decipher);
-  }
-
-  /** The bytes as the origin sends them. Throws if they are not those of the piece. */
-  async *#sent({ url, range }: Piece): AsyncGenerator<Uint8Array> {
-    const { client, get, headersFor, signal, onBytes } = this.#options;
+  /** Asks for a piece, and reads its head. Its body is decrypted. */
+  async #ask({ key, ...piece }: Piece): Promise<{ version: Version; body: AsyncIterable<Uint8Array> }> {
+    const { client, get, headersFor, signal } = this.#options;
+    const { url, range } = piece;
+    const secret = key && (await this.#options.keys.get(key.url));
     const headers = get.headers ? { headers: headersFor(url) } : {};
     const download = client.get(url, { ...get, ...headers, signal, ...(range ? { range } : {}) });
     try {
-      const { status } = await download.head;
-      if (status !== 200 && status !== 206) throw new Error(`the origin answered ${status}`);
+      const head = await download.head;
+      if (head.status !== 200 && head.status !== 206) throw new StatusError(head.status, url);
+      const version = versionOf(head);
+      if (range) this.#check(url, version);
+      const body = this.#sent(download, range);
+      return { version, body: secret ? opened(body, secret, key.iv) : body };
+    } catch (error) {
+      download.abort("The piece is not read.");
+      throw error;
+    }
+  }
+
+  /** All pieces of one file must be of one version. */
+  #check(url: string, version: Version): void {
+    const known = this.#versions.get(url);
+    if (known && isOther(known, version))
+      throw new VideoError(`${shown(url)} has changed while it was downloaded. Repeat the command to begin anew.`);
+    this.#versions.set(url, version);
+  }
+
+  /** The bytes as the origin sends them. Throws if they are not as many as the range has. */
+  async *#sent(download: Download, range: ByteRange | undefined): AsyncGenerator<Uint8Array> {
+    try {
       let count = 0;
       for await (const bytes of download.body) {
         count += bytes.length;
-        onBytes(bytes.length);
+        this.#options.onBytes(bytes.length);
         yield bytes;
       }
       const expected = range && range.end - range.start + 1;
@@ -90,6 +124,12 @@ export class PieceFetcher {
       download.abort("The piece is not read further.");
     }
   }
+}
+
+async function* opened(body: AsyncIterable<Uint8Array>, key: Uint8Array, iv: Uint8Array): AsyncGenerator<Uint8Array> {
+  const decipher = createDecipheriv("aes-128-cbc", key, iv);
+  for await (const bytes of body) yield decipher.update(bytes);
+  yield lastOf(decipher);
 }
 
 function lastOf(decipher: ReturnType<typeof createDecipheriv>): Uint8Array {

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../errors";
 import { plainUrl } from "../request";
 import { VideoError } from "./presentation";
+import { versionOf, type Version } from "./version";
 
 const PLAYLIST_BYTES_MAX = 64 << 20;
 const ANSWER_MS_MAX = 60_000;
@@ -38,12 +39,15 @@ export async function loadPlaylist(loader: Loader, url: string): Promise<Playlis
   }));
 }
 
-/** The length of a file whose server gives ranges. Undefined if it does not. */
-export function resourceBytes(loader: Loader, url: string): Promise<number | undefined> {
-  const read = async (response: Response): Promise<number | undefined> => {
+/** What a file's server tells of it now, and whether it gives ranges. */
+export function describeFile(loader: Loader, url: string): Promise<{ version: Version; hasRanges: boolean }> {
+  const read = async (response: Response): Promise<{ version: Version; hasRanges: boolean }> => {
     await response.body?.cancel();
-    const total = /^bytes 0-0\/(\d+)$/.exec(response.headers.get("content-range") ?? "")?.[1];
-    return response.status === 206 && total !== undefined ? Number(total) : undefined;
+    const { status } = response;
+    const headers = Object.fromEntries(response.headers);
+    const length = headers["content-length"];
+    const totalBytes = length === undefined || "content-encoding" in headers ? null : Number(length);
+    return { version: versionOf({ status, headers, totalBytes }), hasRanges: status === 206 };
   };
   return load(loader, url, "file", read, { range: "bytes=0-0" });
 }
@@ -123,7 +127,7 @@ export async function repeatedly<T>(
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof VideoError) throw error;
-      if (failures > retries) throw new VideoError(`${name} failed: ${messageOf(error)}.`);
+      if (failures > retries) throw new VideoError(`${name} failed: ${messageOf(error)}.`, { cause: error });
     }
     await sleep(pauseMs(failures), undefined, { signal });
   }

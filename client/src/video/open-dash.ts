@@ -1,6 +1,6 @@
 /** Opens a DASH manifest, and reads it again for a live stream. */
 import { parseDash, type DashManifest, type DashPart } from "./dash";
-import { loadPlaylist, resourceBytes, shown, type Loader, type Playlist } from "./load";
+import { describeFile, loadPlaylist, shown, type Loader, type Playlist } from "./load";
 import { VideoError, type Presentation, type Rendition, type Segment, type SegmentList } from "./presentation";
 
 /** A file that the manifest does not cut into segments is fetched in pieces of this size. */
@@ -79,7 +79,8 @@ async function listOf(loader: Loader, manifest: DashManifest, id: string): Promi
 async function segmentsOf(loader: Loader, part: DashPart, stretch: number): Promise<Segment[]> {
   if ("segments" in part) return part.segments;
   const { wholeUrl: url, startSec, durationSec } = part;
-  const bytes = await resourceBytes(loader, url);
+  const { version, hasRanges } = await describeFile(loader, url);
+  const bytes = hasRanges ? version.bytes : undefined;
   const count = bytes === undefined ? 1 : Math.max(1, Math.ceil(bytes / PIECE_BYTES));
   return Array.from({ length: count }, (_, index) => {
     const start = index * PIECE_BYTES;

@@ -6,6 +6,7 @@ import { createReadStream } from "node:fs";
 import { mkdir, open, readFile, readdir, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
+import { versionSchema, type Version } from "./version";
 
 const stateSchema = z.object({
   version: z.literal(1),
@@ -17,17 +18,26 @@ const stateSchema = z.object({
       joined: z.number().int().nonnegative(),
       /** Bytes of the files of its stretches. */
       stretchBytes: z.array(z.number().int().nonnegative()),
+      /** The last segment that is joined and no gap: its index, and what tells its versions apart. */
+      last: z.object({ index: z.number().int().nonnegative(), version: versionSchema }).optional(),
     }),
   ),
 });
 
 type State = z.infer<typeof stateSchema>;
 
+export interface FinishedSegment {
+  stretch: number;
+  /** Undefined for a gap. */
+  file: string | undefined;
+  version: Version | undefined;
+}
+
 export class PartsFolder {
   readonly folder: string;
   readonly #state: State;
   /** For each track: segments that are finished and not joined. A gap has no file. */
-  readonly #waiting: Map<number, { stretch: number; file: string | undefined }>[];
+  readonly #waiting: Map<number, FinishedSegment>[];
   /** Joins happen one after the other. */
   #joining: Promise<void> = Promise.resolve();
 
@@ -45,6 +55,11 @@ export class PartsFolder {
       await parts.#clean();
       return parts;
     }
+    return PartsFolder.begin(folder, plan, trackCount);
+  }
+
+  /** Throws away what is in the folder. */
+  static async begin(folder: string, plan: string, trackCount: number): Promise<PartsFolder> {
     await rm(folder, { recursive: true, force: true });
     await mkdir(folder, { recursive: true });
     const tracks = Array.from({ length: trackCount }, () => ({ joined: 0, stretchBytes: [] }));
@@ -55,6 +70,11 @@ export class PartsFolder {
 
   joinedCount(track: number): number {
     return this.#trackOf(track).joined;
+  }
+
+  /** The last segment of a track that an earlier run joined, and its version. */
+  lastOf(track: number): { index: number; version: Version } | undefined {
+    return this.#trackOf(track).last;
   }
 
   get joinedBytes(): number {
@@ -72,9 +92,9 @@ export class PartsFolder {
     return path.join(this.folder, `segment-${track}-${index}`);
   }
 
-  /** Hands over a segment. `file` is undefined for a gap. Resolves when all segments that can be joined are. */
-  finish(track: number, index: number, stretch: number, file: string | undefined): Promise<void> {
-    this.#waiting[track]!.set(index, { stretch, file });
+  /** Hands over a segment. Resolves when all segments that can be joined are. */
+  finish(track: number, index: number, segment: FinishedSegment): Promise<void> {
+    this.#waiting[track]!.set(index, segment);
     this.#joining = this.#joining.then(() => this.#joinWaiting(track));
     return this.#joining;
   }
@@ -93,6 +113,7 @@ export class PartsFolder {
         const bytes = await append(stretchFile(this.folder, track, next.stretch), next.file);
         state.stretchBytes[next.stretch]! += bytes;
       }
+      if (next.version !== undefined) state.last = { index: state.joined, version: next.version };
       state.joined++;
       await this.#writeState();
       if (next.file !== undefined) await rm(next.file, { force: true });

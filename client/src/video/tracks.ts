@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { plainUrl } from "../request";
 import type { Job } from "./job-queue";
-import { VideoError, type Rendition, type Segment, type SegmentList } from "./presentation";
+import { VideoError, type Piece, type Rendition, type Segment, type SegmentList } from "./presentation";
 
 /** A live stream is joined this many segments before its end (RFC 8216 §6.3.3). */
 const LIVE_LEAD_SEGMENTS = 3;
@@ -22,10 +22,14 @@ export function planOf(tracks: readonly Track[]): string {
   const hash = createHash("sha256");
   for (const { rendition, list } of tracks) {
     hash.update(`${rendition.kind} ${list.segments.length}\n`);
-    for (const { url, range, durationSec, isGap, stretch } of list.segments)
-      hash.update(`${plainUrl(url)} ${range?.start} ${range?.end} ${durationSec} ${isGap} ${stretch}\n`);
+    for (const { durationSec, isGap, stretch, init, ...segment } of list.segments)
+      hash.update(`${nameOf(segment)} ${durationSec} ${isGap} ${stretch} ${init && nameOf(init)}\n`);
   }
   return hash.digest("hex");
+}
+
+function nameOf({ url, range, key }: Piece): string {
+  return `${plainUrl(url)} ${range?.start} ${range?.end} ${key && Buffer.from(key.iv).toString("hex")}`;
 }
 
 /** The first segments, with at least `durationSec` seconds if there are so many. */

@@ -4,8 +4,8 @@
  * several modes, and Origo's dashboard shows these downloads. Needs Xvfb, openbox and ImageMagick (Debian: xvfb,
  * openbox, imagemagick). `npm run screenshots -- extension` takes only the extension's pictures
  * (screenshots-extension.ts), `-- terminal` only the command line's (screenshots-terminal.ts), `-- gateway` only the
- * gateway's page (screenshots-gateway.ts, needs ffmpeg and mpv), `-- dashboard` only the dashboard's. These need none of
- * them.
+ * gateway's page (screenshots-gateway.ts, needs ffmpeg and mpv), `-- dashboard` only the dashboard's. None of these
+ * needs them.
  */
 import { execFile, spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
