@@ -21,6 +21,8 @@ import { isOther, type Version } from "./version";
 
 const RETRIES_DEFAULT = 3;
 const SEGMENTS_AT_ONCE_DEFAULT = 6;
+/** On fast links it is what they bring in a second. */
+const BYTES_AT_ONCE_MIN = 5e6;
 
 export interface VideoOptions extends Wishes {
   /** The film. Its name says which container it gets. */
@@ -154,7 +156,11 @@ interface Fetching {
 
 async function fetchSegments(context: Context, fetching: Fetching): Promise<void> {
   const { options, controller, loader, client } = context;
-  const queue = new JobQueue();
+  const bytesAtOnce = (): number => Math.max(BYTES_AT_ONCE_MIN, fetching.progress.bytesPerSec);
+  const queue = new JobQueue(
+    fetching.tracks.map(({ rendition }) => rendition.bandwidth / 8),
+    bytesAtOnce,
+  );
   const fetcher = new PieceFetcher({
     client,
     get: options.get ?? {},
@@ -169,13 +175,16 @@ async function fetchSegments(context: Context, fetching: Fetching): Promise<void
   });
   const fail = (error: unknown): void => {
     controller.abort(error);
-    queue.end();
+    queue.stop();
   };
-  const stop = (): void => queue.end();
+  const stop = (): void => queue.stop();
   controller.signal.addEventListener("abort", stop);
   const workers = Array.from({ length: options.segmentsAtOnce ?? SEGMENTS_AT_ONCE_DEFAULT }, async () => {
-    for (let job = await queue.next(); job && !controller.signal.aborted; job = await queue.next())
-      await finishJob(context, fetching, fetcher, job);
+    const work = async (job: Job): Promise<void> => {
+      const version = await finishJob(context, fetching, fetcher, job);
+      if (version?.bytes !== undefined) queue.noteSize(job, version.bytes);
+    };
+    while (await queue.takeOne(work));
   });
   await Promise.all([...workers.map((worker) => worker.catch(fail)), fill(context, fetching, queue).catch(fail)]);
   controller.signal.throwIfAborted();
@@ -211,7 +220,7 @@ async function finishJob(
   fetching: Fetching,
   fetcher: PieceFetcher,
   { track, index, segment, isFirstOfStretch }: Job,
-): Promise<void> {
+): Promise<Version | undefined> {
   const { tracks, isLive, parts, progress, report } = fetching;
   const { list, rendition } = tracks[track]!;
   const count = isLive ? "" : ` of ${list.segments.length}`;
@@ -235,4 +244,5 @@ async function finishJob(
   await parts.finish(track, index, { stretch: segment.stretch, file, version });
   progress.finishSegment(segment.durationSec, version === undefined);
   report();
+  return version;
 }

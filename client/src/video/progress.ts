@@ -60,6 +60,11 @@ export class VideoProgress {
     if (isGap) this.#gaps++;
   }
 
+  /** On average since the beginning. */
+  get bytesPerSec(): number {
+    return (1000 * this.#freshBytes) / Math.max(1, performance.now() - this.#startedMs);
+  }
+
   report(): VideoProgressReport {
     const elapsedMs = performance.now() - this.#startedMs;
     const freshSec = this.#doneSec - this.#resumedSec;
