@@ -168,8 +168,8 @@ export interface ProxyMoods {
   etag?: string;
   /** Gives a body of this length. */
   totalBytes?: number;
-  /** Gives other bytes over HTTP. */
-  lies?: boolean;
+  /** Gives other bytes from this one on, over HTTP. */
+  liesFromByte?: number;
   /** The longest body that it accepts as one chunk. */
   chunkBytesMax?: number;
   /** Rejects every request without a range as too large, and reports this length. */
@@ -253,9 +253,9 @@ export class StandInProxy extends HttpServer {
     delete headers["connection"];
     delete headers["keep-alive"];
     if (this.moods.etag) headers.etag = this.moods.etag;
-    const { totalBytes = whole.length, lies } = this.moods;
+    const { totalBytes = whole.length, liesFromByte: from } = this.moods;
     const full = Buffer.concat([whole, Buffer.alloc(Math.max(0, totalBytes - whole.length))]).subarray(0, totalBytes);
-    const body = givenOf(lies ? full.map((byte) => byte ^ 1) : full, gives);
+    const body = givenOf(from === undefined ? full : full.map((byte, at) => (at < from ? byte : byte ^ 1)), gives);
     headers["content-length"] = String(body.length);
     if (gives !== "body") headers["x-origin-content-length"] = String(totalBytes);
     response.writeHead(answer.status, { ...headers, "server-timing": "origin;dur=1.5" });

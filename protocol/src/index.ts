@@ -21,11 +21,14 @@ export type { ReceiverOptions } from "./receiver/options";
 export type { ReceiverEvent, ReceiverStats } from "./receiver/outcome";
 export {
   DigestAgreement,
+  isDoubtful,
+  isOutvoted,
   Patience,
   statementOf,
   statementOfRejection,
   undecided,
   verdictOf,
+  type Words,
 } from "./receiver/agreement";
 export type { ByteCheck } from "./receiver/assembly";
 export { Receiver } from "./receiver/receiver";

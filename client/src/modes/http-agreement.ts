@@ -7,6 +7,8 @@ import { sha256 } from "@noble/hashes/sha2";
 import { isSameVersion, strongValidator, type ByteRange, type Rejection, type ResponseHead } from "@tributary/contract";
 import {
   DigestAgreement,
+  isDoubtful,
+  isOutvoted,
   LIMITS,
   Patience,
   statementOf,
@@ -14,6 +16,7 @@ import {
   undecided,
   verdictOf,
   type ByteCheck,
+  type Words,
 } from "@tributary/protocol";
 import type { ActiveDownload } from "../active-download";
 import type { ProxyInfo } from "../api";
@@ -105,6 +108,7 @@ export class HttpAgreement implements ByteCheck {
     const speaker = this.#speakers[index]!;
     if (speaker.failure || this.#controller.signal.aborted) return;
     speaker.failure = rejection;
+    if (rejection.kind === "bodyDiffers") this.#digests.handleConviction(index);
     this.#events.onProxyFailed(index, rejection);
     this.#settle();
   }
@@ -155,7 +159,8 @@ export class HttpAgreement implements ByteCheck {
     if (!this.#plan) this.#settlePlan();
     const knownBefore = this.#digests.decidedCount;
     const areAllFailed = this.#plan && this.#speakers.every(({ failure }) => failure);
-    if (this.#plan && this.#isOutvoted()) return this.#giveUp(undecided("planMismatch", "plans"));
+    if (this.#plan && isOutvoted(this.#wordsOn(statementOf(this.#plan.head))))
+      return this.#giveUp(undecided("planMismatch", "plans"));
     if (areAllFailed) return this.#giveUp(this.#speakers[0]!.failure!);
     if (this.#plan) this.#settleBlocks(blockCountOf(this.#plan.head));
     if (this.#digests.decidedCount > knownBefore) this.#events.onKnown();
@@ -170,11 +175,13 @@ export class HttpAgreement implements ByteCheck {
     const able = this.#speakers.filter((speaker) => !speaker.failure || said(speaker) !== undefined);
     if (able.length === 0) return this.#giveUp(this.#speakers[0]!.failure!);
     const verdict = verdictOf(able.map(said), this.#patience.mayWait(this.#nowMs()));
-    this.#patience.note(verdict.kind === "open", this.#nowMs());
+    const agreeing = able.filter((each) => verdict.kind === "decided" && said(each) === verdict.statement);
+    // An empty body has only an end.
+    const isOpen = verdict.kind === "open" || (agreeing[0]?.head?.totalBytes === 0 && !this.#mayEnd(agreeing[0].head));
+    this.#patience.note(isOpen, this.#nowMs());
     if (verdict.kind === "split") return this.#giveUp(undecided("planMismatch", "plans"));
-    if (verdict.kind !== "decided") return;
-    const agreeing = able.filter((speaker) => said(speaker) === verdict.statement);
-    const { head, serverFetchMs, failure } = agreeing[0]!;
+    if (isOpen || !agreeing[0]) return;
+    const { head, serverFetchMs, failure } = agreeing[0];
     if (failure) return this.#giveUp(failure);
     const isOne = agreeing.every((other) => isSameVersion(head!, other.head!));
     this.#plan = { head: head!, serverFetchMs, version: isOne ? strongValidator(head!) : undefined };
@@ -185,14 +192,20 @@ export class HttpAgreement implements ByteCheck {
     });
   }
 
-  /** Whether as many proxies contradict the plan as agree with it. Failed proxies count, too. */
-  #isOutvoted(): boolean {
-    let [agreeing, opposing] = [0, 0];
+  /** The end waits for the proxies that may still contradict the length: protocol.md §5.2. */
+  #mayEnd(head: KnownHead): boolean {
+    return !isDoubtful(this.#wordsOn(statementOf(head))) || !this.#patience.mayWait(this.#nowMs());
+  }
+
+  /** What the proxies say about the plan. Failed ones count if they spoke. */
+  #wordsOn(statement: string): Words {
+    const words = { agreeing: 0, opposing: 0, silent: 0 };
     for (const { head, failure } of this.#speakers) {
-      if (head && !this.differenceOf(head)) agreeing++;
-      else if (head || (failure && statementOfRejection(failure) !== undefined)) opposing++;
+      if (head && statementOf(head) === statement) words.agreeing++;
+      else if (head || (failure && statementOfRejection(failure) !== undefined)) words.opposing++;
+      else if (!failure) words.silent++;
     }
-    return opposing > 0 && opposing >= agreeing;
+    return words;
   }
 
   #settleBlocks(blockCount: number): void {
@@ -209,7 +222,8 @@ export class HttpAgreement implements ByteCheck {
       const index = this.#digests.decidedCount;
       if (index === blockCount) return this.#patience.note(false, this.#nowMs());
       const isAble = (speaker: number) => !this.#speakers[speaker]!.failure;
-      const verdict = this.#digests.decideNext(isAble, this.#patience.mayWait(this.#nowMs()));
+      const mayDecide = index + 1 < blockCount || this.#mayEnd(this.#plan!.head);
+      const verdict = mayDecide ? this.#digests.decideNext(isAble, this.#patience.mayWait(this.#nowMs())) : "open";
       this.#patience.note(verdict === "open" && index <= this.#wantedIndex, this.#nowMs());
       if (verdict === "open" || verdict === "unsaid") return;
       if (verdict === "split") return this.#giveUp(undecided("bodyDiffers", `digests of block ${index}`));

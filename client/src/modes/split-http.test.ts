@@ -24,7 +24,7 @@ describe("split-http", () => {
 
   test.each([
     ["another length", { totalBytes: 150_000 }, "planMismatch"],
-    ["other bytes", { lies: true }, "bodyDiffers"],
+    ["other bytes", { liesFromByte: 0 }, "bodyDiffers"],
   ])("client: drops a proxy whose body has %s", async (_, mood, kind) => {
     const { origin } = await build([mood, { packetEveryMs: 1 }, { packetEveryMs: 1 }], 200_000);
     const outcome = await fetchAll("file", { mode, connections: 3 });
@@ -38,6 +38,15 @@ describe("split-http", () => {
     const outcome = await fetchAll("file", { mode, connections: 2 });
     expectWhole(outcome, origin.body);
     expect(outcome.record.fallback?.kind).toBe("planMismatch");
+  });
+
+  test("client: compares what was delivered with the origin's if two proxies contradict each other later", async () => {
+    const { origin } = await build([{ packetEveryMs: 1 }, { packetEveryMs: 1, liesFromByte: 150_000 }], 200_000);
+    const outcome = await fetchAll("file", { mode, connections: 2 });
+    expectWhole(outcome, origin.body);
+    expect(outcome.record.fallback?.kind).toBe("bodyDiffers");
+    // A range would trust the delivered bytes, since the validators are the same.
+    expect(origin.requests.map(({ range }) => range)).toEqual([...Array<undefined>(origin.requests.length)]);
   });
 
   test("client: reads the whole body through one proxy if the origin does not support ranges", async () => {

@@ -2,7 +2,7 @@
  * Agreement: what the proxies of one request say about it, and which of them is believed. A statement counts once a
  * second proxy has confirmed it and most of those that spoke agree. Nobody wins by being first: the client waits up to
  * `TIMING.confirmMs` for the others. If no majority comes, nothing is decided, and the request fails. It also fails if
- * what was decided loses its majority later.
+ * what was decided loses its majority later. The end of the body waits for those who may still contradict its length.
  * Pure: time arrives as `nowMs`. Rules: protocol.md §5.2 and §9.1.
  */
 import type { Rejection } from "@tributary/contract";
@@ -30,6 +30,19 @@ export function verdictOf(statements: readonly Statement[], mayWait: boolean): V
   if (spoken < statements.length && mayWait) return { kind: "open" };
   return isMajority ? { kind: "decided", statement } : { kind: "split" };
 }
+
+/** How many proxies agree with what is decided, contradict it, or may still do so. */
+export interface Words {
+  agreeing: number;
+  opposing: number;
+  silent: number;
+}
+
+/** Whether as many proxies contradict what is decided as agree with it. */
+export const isOutvoted = ({ agreeing, opposing }: Words): boolean => opposing > 0 && opposing >= agreeing;
+
+/** Whether what is decided may still be outvoted. */
+export const isDoubtful = ({ agreeing, opposing, silent }: Words): boolean => opposing + silent >= agreeing;
 
 /**
  * Plans with different statements cannot be of one body. Validators are not part of it, because servers behind one name
@@ -139,6 +152,16 @@ export class DigestAgreement {
   /** The proxy may bring another answer now, so what it announced before does not count. */
   forget(proxyIndex: number): void {
     this.#proxies[proxyIndex] = newAnnounced(this.#proxies[proxyIndex]!.agreedCount);
+  }
+
+  /**
+   * The proxy was convicted because its bytes do not have the decided digests. Unless it has announced those digests,
+   * it contradicts them.
+   */
+  handleConviction(proxyIndex: number): void {
+    const proxy = this.#proxies[proxyIndex]!;
+    if (proxy.agreedCount < this.#decided.length) proxy.differsAt ??= proxy.agreedCount;
+    proxy.isReported = true;
   }
 
   /** Decides the next generation, if it can. `isAsked`: whether this proxy's word counts. */

@@ -5,7 +5,7 @@
 import { headDifference, isSameVersion, strongValidator, type Rejection } from "@tributary/contract";
 import { geometryOf, isRejection } from "../geometry";
 import type { PlanHead, RequestFrame } from "../types";
-import { statementOf, statementOfRejection, type Statement } from "./agreement";
+import { statementOf, statementOfRejection, type Statement, type Words } from "./agreement";
 import type { ProxyState } from "./proxy-state";
 import type { Trusted } from "./verification";
 
@@ -42,17 +42,20 @@ export function saidOtherwise(confirmed: PlanHead, proxy: ProxyState): Rejection
   return got === undefined || got === expected ? undefined : planMismatch(got, expected);
 }
 
-/** Whether as many proxies contradict the confirmed plan as agree with it. Failed proxies count, too. */
-export function isOutvoted(confirmed: PlanHead, proxies: readonly ProxyState[]): boolean {
+/**
+ * How many proxies agree with the confirmed plan, contradict it, or may still do so. Failed ones count if they spoke.
+ */
+export function wordsOn(confirmed: PlanHead, proxies: readonly ProxyState[]): Words {
   const statement = statementOf(confirmed);
-  let [agreeing, opposing] = [0, 0];
+  const words = { agreeing: 0, opposing: 0, silent: 0 };
   for (const proxy of proxies) {
     const said = proxy.plan ? statementOf(proxy.plan) : saidBy(proxy);
     proxy.hasAgreed ||= said === statement;
-    if (proxy.hasAgreed) agreeing++;
-    else if (said !== undefined || proxy.stats.error?.kind === "planMismatch") opposing++;
+    if (proxy.hasAgreed) words.agreeing++;
+    else if (said !== undefined || proxy.stats.error?.kind === "planMismatch") words.opposing++;
+    else if (proxy.stats.state !== "failed") words.silent++;
   }
-  return opposing > 0 && opposing >= agreeing;
+  return words;
 }
 
 /** The head with the strong validator that all these proxies sent, if they all sent the same one. */

@@ -107,6 +107,11 @@ export function newProxy(): ProxyState {
   };
 }
 
+/** The counts, with the gaps of this session. */
+export function statsNow({ stats, nextSequence, dataFrames }: ProxyState, path: KnownPath | undefined): ProxyStats {
+  return { ...stats, lost: stats.lost + Math.max(0, nextSequence - dataFrames), ...(path ? { path } : {}) };
+}
+
 /** The proxy was asked, and something is expected of it. */
 export function isServing({ asked, stats }: ProxyState): boolean {
   return asked && stats.state !== "failed";

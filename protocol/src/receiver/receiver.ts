@@ -12,7 +12,7 @@ import { beginningsOf, type Beginning, type KnownPath } from "../planner/known";
 import type { Planner } from "../planner/planner";
 import type { DataFrame, FinalReason, Frame, PlanHead, RequestFrame } from "../types";
 import { dataHeaderBytes, encodeFrame, parseFrame } from "../wire/frames";
-import { checkOf, DigestAgreement, Patience, undecided, verdictOf } from "./agreement";
+import { checkOf, DigestAgreement, isDoubtful, isOutvoted, Patience, undecided, verdictOf } from "./agreement";
 import { Assembly } from "./assembly";
 import { checkRequest, requestOf, wantsDigests, type OnPacket, type ReceiverOptions } from "./options";
 import { Outbox } from "./outbox";
@@ -26,6 +26,7 @@ import {
   isServing,
   newProxy,
   startAgain,
+  statsNow,
   tellsRoundTrip,
   type PacketFate,
   type ProxyState,
@@ -140,10 +141,8 @@ export class Receiver {
     const proxy = this.#proxies[proxyIndex];
     if (!proxy) return;
     const frame = parseFrame(bytes);
-    if (frame.type === "parseError" || !("requestId" in frame) || frame.requestId !== this.#request.requestId) {
-      this.#count(proxy, bytes.length, "rejected", nowMs);
-      return;
-    }
+    if (frame.type === "parseError" || !("requestId" in frame) || frame.requestId !== this.#request.requestId)
+      return this.#count(proxy, bytes.length, "rejected", nowMs);
     proxy.lastHeardMs = nowMs;
     if (proxy.silent) this.#revive(proxy);
     this.#dispatch(proxy, frame, bytes.length, nowMs);
@@ -187,10 +186,9 @@ export class Receiver {
   }
 
   stats(): ReceiverStats {
-    const proxies = this.#proxies.map(({ stats, nextSequence, dataFrames }, index) => {
-      const path = this.#planner?.knownOf(index, this.#packetBytes);
-      return { ...stats, lost: stats.lost + Math.max(0, nextSequence - dataFrames), ...(path ? { path } : {}) };
-    });
+    const proxies = this.#proxies.map((proxy, index) =>
+      statsNow(proxy, this.#planner?.knownOf(index, this.#packetBytes)),
+    );
     return {
       deliveredBytes: this.#assembly?.deliveredBytes ?? 0,
       grossBytes: proxies.reduce((sum, proxy) => sum + proxy.bytes, 0),
@@ -299,7 +297,7 @@ export class Receiver {
     if (this.#closed) return;
     if (!this.#confirmed) this.#settlePlan(nowMs);
     if (!this.#confirmed || this.#closed) return;
-    if (this.#agreement && plans.isOutvoted(this.#head!, this.#proxies))
+    if (this.#agreement && isOutvoted(plans.wordsOn(this.#head!, this.#proxies)))
       return this.#fail(undecided("planMismatch", "plans"), nowMs);
     if (this.#agreement) this.#settleDigests(this.#agreement, this.#geometry!.generationCount, nowMs);
     this.#noteProgress(nowMs);
@@ -343,7 +341,8 @@ export class Receiver {
       if (disputedAt !== undefined) return splitOn(disputedAt);
       if (index === generationCount || this.#closed) return this.#patience.note(false, nowMs);
       const isAsked = (proxyIndex: number) => this.#proxies[proxyIndex]!.stats.state !== "failed";
-      const verdict = agreement.decideNext(isAsked, this.#patience.mayWait(nowMs));
+      const mayDecide = index + 1 < generationCount || this.#mayEnd(nowMs);
+      const verdict = mayDecide ? agreement.decideNext(isAsked, this.#patience.mayWait(nowMs)) : "open";
       this.#patience.note(verdict === "open" && this.#assembly!.isSolved(index), nowMs);
       if (verdict === "open" || verdict === "unsaid") return;
       if (verdict === "split") return splitOn(index);
@@ -351,6 +350,12 @@ export class Receiver {
       this.#assembly!.recheck(index);
       this.#excludeLiars(nowMs);
     }
+  }
+
+  /** The end waits for the proxies that may still contradict the length: protocol.md §5.2. */
+  #mayEnd(nowMs: number): boolean {
+    if (!this.#agreement || !this.#patience.mayWait(nowMs)) return true;
+    return !isDoubtful(plans.wordsOn(this.#head!, this.#proxies));
   }
 
   #fail(rejection: Rejection, nowMs: number): void {
@@ -370,10 +375,7 @@ export class Receiver {
     proxy.dataFrames++;
     proxy.nextSequence = Math.max(proxy.nextSequence, frame.sequence + 1);
     proxy.packetsSinceFeedback++;
-    if (this.#closed || proxy.stats.state === "failed") {
-      this.#count(proxy, frameBytes, "late", nowMs, frame);
-      return;
-    }
+    if (this.#closed || proxy.stats.state === "failed") return this.#count(proxy, frameBytes, "late", nowMs, frame);
     if (proxy.planned) {
       proxy.stats.bytes += frameBytes;
       this.#addData(proxy, frame, nowMs);
@@ -388,15 +390,10 @@ export class Receiver {
   #addData(proxy: ProxyState, frame: DataFrame, nowMs: number): void {
     const assembly = this.#assembly!;
     const proxyIndex = this.#proxies.indexOf(proxy);
-    if (this.#closed || proxy.stats.state === "failed") {
-      this.#count(proxy, 0, "late", nowMs, frame);
-      return;
-    }
+    if (this.#closed || proxy.stats.state === "failed") return this.#count(proxy, 0, "late", nowMs, frame);
     const allowed = this.#planner?.allows(proxyIndex, frame.sequence) ?? true;
-    if (!allowed || !assembly.accepts(frame.generationIndex, frame.coding, frame.payload.length)) {
-      this.#count(proxy, 0, "rejected", nowMs, frame);
-      return;
-    }
+    if (!allowed || !assembly.accepts(frame.generationIndex, frame.coding, frame.payload.length))
+      return this.#count(proxy, 0, "rejected", nowMs, frame);
     const needed = assembly.missingFrom(proxyIndex, frame.generationIndex) > 0;
     const innovative = assembly.add(proxyIndex, frame.generationIndex, frame.coding, frame.payload);
     this.#planner?.handleData(proxyIndex, frame, innovative || !needed, nowMs);
@@ -417,6 +414,7 @@ export class Receiver {
   #excludeLiars(nowMs: number): void {
     for (const [liar, generationIndex] of this.#assembly!.liars) {
       const message = `The proxy sent false packets of generation ${generationIndex}: they do not give its digest.`;
+      this.#agreement?.handleConviction(liar);
       this.#exclude(liar, { kind: "digestMismatch", message }, nowMs);
     }
   }
@@ -449,6 +447,7 @@ export class Receiver {
 
   #complete(nowMs: number): void {
     if (this.#closed || !this.#confirmed) return;
+    if (!this.#mayEnd(nowMs)) return this.#patience.note(true, nowMs);
     this.#events.push({ kind: "complete" });
     this.#close("complete", nowMs);
   }
