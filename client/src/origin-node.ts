@@ -12,7 +12,7 @@ import {
   type Dispatcher,
   type RequestInit as UndiciInit,
 } from "undici";
-import { DownloadError } from "./errors";
+import { DownloadError, withoutPasswords } from "./errors";
 import { headersFor } from "./modes/http";
 import { guardedConnector } from "./origin-guard";
 import type { AskOrigin, OriginAnswer, OriginRequest } from "./origin";
@@ -31,7 +31,6 @@ const LIMITS = {
 } as const;
 /** The other headers of the caller are for the origin that the caller named: they can tell who asks. */
 const HEADERS_FOR_ALL = ["accept", "accept-language", "user-agent"];
-const PROXY_VARIABLES = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"];
 const USER_AGENT = "tributary/0.1";
 
 const DECODERS: Record<string, () => Duplex> = {
@@ -43,10 +42,27 @@ const DECODERS: Record<string, () => Duplex> = {
 
 let shared: Dispatcher | undefined;
 
-/** One for the process. It goes through the HTTP proxy that the environment names (http_proxy, NO_PROXY). */
+/** One for the process. It goes through the proxy that the environment names (http_proxy, no_proxy). */
 export function dispatcher(): Dispatcher {
-  const isProxied = PROXY_VARIABLES.some((name) => process.env[name]);
-  return (shared ??= isProxied ? new EnvHttpProxyAgent({ ...LIMITS, proxyTunnel: false }) : new Agent(LIMITS));
+  if (shared) return shared;
+  const [httpProxy, httpsProxy] = [proxyOf("http"), proxyOf("https")];
+  const proxies = { ...(httpProxy && { httpProxy }), ...(httpsProxy && { httpsProxy }) };
+  const isProxied = Object.keys(proxies).length > 0;
+  return (shared = isProxied
+    ? new EnvHttpProxyAgent({ ...LIMITS, ...proxies, proxyTunnel: false })
+    : new Agent(LIMITS));
+}
+
+/** As in curl: the variable of the scheme comes first, and an address without a scheme is an HTTP proxy. */
+function proxyOf(scheme: "http" | "https"): string | undefined {
+  const names = [`${scheme}_proxy`, `${scheme}_proxy`.toUpperCase(), "all_proxy", "ALL_PROXY"];
+  const name = names.find((each) => process.env[each]);
+  if (name === undefined) return undefined;
+  const text = process.env[name]!;
+  const url = text.includes("://") ? text : `http://${text}`;
+  if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
+  const message = `The variable ${name} must name an http or https proxy: got ${withoutPasswords(url)}.`;
+  throw new DownloadError("requestInvalid", message);
 }
 
 /** `fetch` by the same way as all direct requests. */

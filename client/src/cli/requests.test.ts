@@ -106,6 +106,12 @@ describe("requests at an origin", () => {
     const past = await get([`${origin.url}/f`], { cwd: folder.path, env: { ...env, no_proxy: "127.0.0.1" } });
     expect(past.stdout.equals(bytesOf(1, 10))).toBe(true);
     expect(through.stdout.equals(bytesOf(3, 10))).toBe(true);
+    const all = { http_proxy: "", no_proxy: "", ALL_PROXY: other.url.replace("http://", "") };
+    const throughAll = await get([`${origin.url}/f`], { cwd: folder.path, env: all });
+    expect(throughAll.stdout.equals(bytesOf(3, 10))).toBe(true);
+    const wrong = await get([`${origin.url}/f`], { cwd: folder.path, env: { ...all, ALL_PROXY: "socks5://u:pw@h:1" } });
+    expect([wrong.status, wrong.stdout.length]).toEqual([1, 0]);
+    expect(wrong.stderr).toContain("ALL_PROXY must name an http or https proxy: got socks5://***@h:1");
   });
 
   test("requests: http_proxy holds for the playlists of a video", async () => {
