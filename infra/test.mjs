@@ -4,7 +4,8 @@
  *
  *   node infra/test.mjs [--only STEP]      STEP: lint, tidy, types, unit, sim, cpp, rust, web, origo, e2e, matrix
  *
- * A failed step shows its output and the command that repeats it. The last line is `N passed, N failed` over all steps.
+ * A failed step shows its output and the command that repeats it, or a command for each failed test of Jest. The last
+ * line is `N passed, N failed` over all steps.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -142,7 +143,23 @@ async function runStep(step) {
       .join("\n");
   }
   rmSync(folder, { recursive: true });
-  return { ...step.count({ status, output, report }), output };
+  const repeats = repeatsOf(step, report);
+  return { ...step.count({ status, output, report }), output, repeats: repeats.length > 0 ? repeats : [step.repeat] };
+}
+
+/** A command for each test that failed, and for each file that did not load. Empty if the step is not Jest's. */
+function repeatsOf({ repeat }, report) {
+  return (report?.testResults ?? []).flatMap(({ name, status, assertionResults }) => {
+    const file = `${repeat} ${path.relative(root, name)}`;
+    const failed = assertionResults.filter((test) => test.status === "failed");
+    if (failed.length === 0) return status === "failed" ? [file] : [];
+    return failed.map(({ fullName }) => `${file} -t ${quoted(`^${fullName.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}$`)}`);
+  });
+}
+
+/** As one word for a shell. */
+function quoted(text) {
+  return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 function readReport(file) {
@@ -174,11 +191,11 @@ async function main() {
   const sum = { passed: 0, failed: 0 };
   for (const step of steps) {
     const startedMs = Date.now();
-    const { passed, failed, skipped, output } = await runStep(step);
+    const { passed, failed, skipped, output, repeats } = await runStep(step);
     sum.passed += passed;
     sum.failed += failed;
     for (const line of (step.show && output.match(step.show)) ?? []) console.log(line);
-    if (failed > 0) console.log(`\n${output.trimEnd()}\n\nto repeat: ${step.repeat}`);
+    if (failed > 0) console.log(`\n${output.trimEnd()}\n\n${repeats.map((line) => `to repeat: ${line}`).join("\n")}`);
     const seconds = ((Date.now() - startedMs) / 1000).toFixed(1);
     const counts = `${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ""}`;
     console.log(`${step.name.padEnd(6)} ${counts} (${seconds} s)`);

@@ -21,12 +21,15 @@ beforeAll(async () => {
 });
 afterAll(() => fleet.stop());
 
-const playedTo = (page: Page, second: number): Promise<SamplePageState> =>
-  eventually(
+/** Plays at four times the normal speed. */
+async function playedTo(page: Page, second: number): Promise<SamplePageState> {
+  await page.evaluate("document.querySelector('video').playbackRate = 4");
+  return eventually(
     () => samplePageState(page),
     (state) => state.currentTime >= second,
     60,
   );
+}
 
 /** The segments that the proxies asked the origin for. */
 const carriedSince = async (startedMs: number): Promise<string[]> =>

@@ -19,9 +19,12 @@ export interface StorePackage extends OpenBrowser {
   allowSite(tab: Page): Promise<void>;
 }
 
-/** Packs the extension and installs the package that the browser's store would get. */
+let isPacked = false;
+
+/** Packs the extension, once in a process, and installs the package that the browser's store would get. */
 export async function openStorePackage(name: BrowserName): Promise<StorePackage> {
-  execFileSync(process.execPath, ["extension/pack.mjs"], { cwd: repoRoot, stdio: "ignore" });
+  if (!isPacked) execFileSync(process.execPath, ["extension/pack.mjs"], { cwd: repoRoot, stdio: "ignore" });
+  isPacked = true;
   return name === "firefox" ? openInFirefox() : openInChromium();
 }
 
