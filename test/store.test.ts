@@ -38,7 +38,7 @@ const carriedSince = async (startedMs: number): Promise<string[]> =>
     .map(({ path: at }) => at);
 
 test.each(["chromium", "firefox"] as const)(
-  "%s: the packed store package is in no page until the viewer turns the site on; then media are carried",
+  "%s: the packed store package carries on a site from when the viewer turns it on until access is taken away",
   async (name) => {
     const open = await openStorePackage(name);
     try {
@@ -76,6 +76,18 @@ test.each(["chromium", "firefox"] as const)(
         return carriedSince(startedMs);
       };
       expect((await eventually(askNext, (carried) => carried.length > 0)).length).toBeGreaterThan(0);
+
+      // The page stays open while the viewer takes the access away.
+      await options.evaluate(async () => {
+        const { origins = [] } = await chrome.permissions.getAll();
+        await chrome.permissions.remove({ origins });
+      });
+      const areThreeDirect = async (): Promise<boolean> => {
+        const before = (await carriedSince(startedMs)).length;
+        for (let count = 0; count < 3; count++) if ((await askNext()).length > before) return false;
+        return true;
+      };
+      expect(await eventually(areThreeDirect, Boolean)).toBe(true);
     } finally {
       await open.close();
     }

@@ -10,8 +10,10 @@ import { createDefer } from "./defer-browser";
 import { createHasher } from "./hasher-browser";
 import type { EngineWorker, Platform } from "./platform";
 import { browserWebRtc } from "./transports/webrtc-browser";
+import { randomUuid } from "./uuid";
 
 export { ProxyClient } from "./client";
+export { randomUuid } from "./uuid";
 
 export interface BrowserClientOptions extends Omit<ProxyClientOptions, "platform" | "source"> {
   /** The URL of the bundle of `@tributary/client/worker`. */
@@ -35,7 +37,7 @@ function browserPlatform(workerUrl: string | URL, wasmUrl: string | URL): Platfo
     describe: () => describeAgent(navigator.userAgent),
     now: () => performance.now(),
     epochMs: () => Date.now(),
-    randomUUID: () => crypto.randomUUID(),
+    randomUUID: randomUuid,
     fetch: (input, init) => fetch(input, init),
     defer: createDefer(),
     transports: [browserWebRtc],

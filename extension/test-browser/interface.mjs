@@ -1,10 +1,11 @@
 /**
  * Interface: opens popup, options and welcome page in a real Chromium, light and dark. axe-core must find no fault, and
- * the site's switch must work. In Firefox, where each page has its own transport, the popup must show that transport's
+ * the site's switch must work. In the viewer's own colours, in a narrow window and from right to left everything must
+ * stay visible. In Firefox, where each page has its own transport, the popup must show that transport's
  * figures, and a setting must reach it.
  * Run after node infra/setup.mjs --browser --firefox: node extension/test-browser/interface.mjs
  */
-/* global window, document, chrome */
+/* global window, document, chrome, getComputedStyle */
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
@@ -34,6 +35,11 @@ export async function checkInterface() {
       for (const page of PAGES)
         results.push(...(await checkPage(open.browser, `chrome-extension://${id}`, page, scheme)));
     }
+    for (const scheme of ["light", "dark"])
+      results.push(await checkForcedColours(open.browser, `chrome-extension://${id}`, scheme));
+    for (const width of [200, 280, 359])
+      for (const [name] of PAGES)
+        results.push(await checkNarrow(open.browser, `chrome-extension://${id}`, name, width));
     results.push(...(await checkSiteSwitch(open.browser, `chrome-extension://${id}`)));
     results.push(...(await checkFirefox(fleet)));
   } finally {
@@ -67,6 +73,68 @@ async function checkPage(browser, base, [name, width, height], scheme) {
   });
   await page.close();
   return [{ name: `${name}, ${scheme}: no accessibility violation`, faults: violations }];
+}
+
+/** In forced colours the browser takes a page's colours away, so a switch or a dot could vanish in its ground. */
+async function checkForcedColours(browser, base, scheme) {
+  const page = await opened(browser, `${base}/popup.html`, 360, 620, scheme);
+  const session = await page.createCDPSession();
+  const features = [
+    { name: "prefers-color-scheme", value: scheme },
+    { name: "forced-colors", value: "active" },
+  ];
+  await session.send("Emulation.setEmulatedMedia", { features });
+  await page.waitForSelector("#streams .good .dot");
+  const faults = await page.evaluate(() => {
+    const found = [];
+    const colour = (element, name) => getComputedStyle(element)[name];
+    const differ = (what, one, other) => one === other && found.push(`${what}: both are ${one}`);
+    const ground = colour(document.body.parentElement, "backgroundColor");
+    const knobs = [];
+    for (const button of document.querySelectorAll(".switch")) {
+      button.style.transition = button.firstElementChild.style.transition = "none";
+      for (const checked of ["true", "false"]) {
+        button.setAttribute("aria-checked", checked);
+        const what = `${button.id}, ${checked}`;
+        differ(
+          `${what}: knob and track`,
+          colour(button.firstElementChild, "backgroundColor"),
+          colour(button, "backgroundColor"),
+        );
+        differ(`${what}: border and page`, colour(button, "borderTopColor"), ground);
+        if (parseFloat(colour(button, "borderTopWidth")) === 0) found.push(`${what}: no border`);
+        knobs.push(button.firstElementChild.getBoundingClientRect().x);
+      }
+    }
+    differ("knob when on and off", knobs[0], knobs[1]);
+    const dots = [...document.querySelectorAll("#streams .dot")];
+    for (const dot of dots) differ("dot and page", colour(dot, "backgroundColor"), ground);
+    for (const dot of dots) differ("dot's border and page", colour(dot, "borderTopColor"), ground);
+    if (new Set(dots.map((dot) => colour(dot, "backgroundColor"))).size < dots.length) found.push("dots look alike");
+    return found;
+  });
+  await page.close();
+  return { name: `popup, forced colours, ${scheme}: switches and dots are visible`, faults };
+}
+
+/** 200 px is a popup at 400 %. Nothing may lie outside, and the switch keeps its knob from right to left, too. */
+async function checkNarrow(browser, base, name, width) {
+  const page = await opened(browser, `${base}/${name}.html`, width, 620, "light");
+  const faults = await page.evaluate(() => {
+    const found = [];
+    for (const dir of ["ltr", "rtl"]) {
+      document.documentElement.dir = dir;
+      const root = document.documentElement;
+      if (root.scrollWidth > root.clientWidth) found.push(`${dir}: ${root.scrollWidth} px in ${root.clientWidth} px`);
+      for (const knob of document.querySelectorAll(".switch span")) {
+        const [inner, outer] = [knob.getBoundingClientRect(), knob.parentElement.getBoundingClientRect()];
+        if (inner.left < outer.left || inner.right > outer.right) found.push(`${dir}: the knob is outside its switch`);
+      }
+    }
+    return found;
+  });
+  await page.close();
+  return { name: `${name}, ${width} px wide: nothing is cut off`, faults };
 }
 
 async function checkFirefox(fleet) {

@@ -357,6 +357,30 @@ window.scenarios = (here, there, name = "") => {
       await new Promise((resolve) => request.addEventListener("loadend", resolve));
       return seen;
     },
+    "xhr: events that the page replaced, and handlers that throw": async () => {
+      const { Event, ProgressEvent } = window;
+      const { prototype } = window.EventTarget;
+      const { dispatchEvent } = prototype;
+      const refuse = () => {
+        throw new Error("the page's own");
+      };
+      const ignore = (event) => event.preventDefault();
+      window.addEventListener("error", ignore);
+      window.Event = window.ProgressEvent = prototype.dispatchEvent = refuse;
+      const request = new XMLHttpRequest();
+      try {
+        for (const name of ["loadstart", "readystatechange", "progress"]) request[`on${name}`] = refuse;
+        request.open("GET", media);
+        request.responseType = "arraybuffer";
+        request.send();
+        await new Promise((resolve) => (request.onload = resolve));
+      } finally {
+        Object.assign(window, { Event, ProgressEvent });
+        Object.assign(prototype, { dispatchEvent });
+        window.removeEventListener("error", ignore);
+      }
+      return [request.status, await hash(request.response)];
+    },
     "xhr: subclass and shape": async () => {
       class Mine extends XMLHttpRequest {
         open(...args) {

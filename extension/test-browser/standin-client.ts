@@ -10,6 +10,8 @@ import type { Client } from "../src/transport/hub";
 type Download = ReturnType<Client["get"]>;
 type Live = Client["live"];
 
+export const randomUuid = (): string => crypto.randomUUID();
+
 /** What a proxy sends under the origin's own names. */
 const OWN = /^(?!access-control-|x-origin-)/;
 const WARM_MS = 100;

@@ -8,7 +8,7 @@ import { recordFields } from "@tributary/contract/record-fields";
 import { RecordsRequest, type DownloadRecord } from "@tributary/contract/schema";
 import { bareRecordOf, recordOf } from "../../contract/test/samples";
 import { DATABASES, stopDatabases, type TestDatabase } from "../test/databases";
-import { CLOCK_AHEAD_MS_MAX, recordFault, STARTED_MS_MIN } from "./plausible";
+import { CLOCK_AHEAD_MS_MAX, recordFault, reportFault, STARTED_MS_MIN } from "./plausible";
 import { startOrigo } from "./server";
 import { exportCsv, importFile, withParquet, type Store } from "./store";
 
@@ -37,6 +37,15 @@ test.each<[Partial<DownloadRecord>, Partial<DownloadRecord>, string]>([
 ])("%j is taken, %j is refused at %s", (taken, refused, field) => {
   const startedAtMs = NOW - 1000;
   expect([at({ startedAtMs, ...taken }), at({ startedAtMs, ...refused })]).toEqual([undefined, field]);
+});
+
+test.each([
+  [STARTED_MS_MIN, STARTED_MS_MIN - 1],
+  [NOW + CLOCK_AHEAD_MS_MAX, NOW + CLOCK_AHEAD_MS_MAX + 1],
+])("a report of an error at %d ms is taken, one at %d is refused", (taken, refused) => {
+  const report = { id: recordOf().id, source: "cli", kind: "stalled", message: "it stalled" } as const;
+  const faults = [taken, refused].map((atMs) => reportFault({ ...report, atMs }, NOW)?.field);
+  expect(faults).toEqual([undefined, "atMs"]);
 });
 
 test("POST /v1/records refuses the whole batch and names the record, the value and the limit", async () => {

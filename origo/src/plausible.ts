@@ -4,7 +4,7 @@
  * taken can be exported and imported again, and no sender can stretch the charts of all others.
  */
 import { recordFields, type SummedField } from "@tributary/contract/record-fields";
-import type { ApiError, DownloadRecord } from "@tributary/contract/schema";
+import type { ApiError, DownloadRecord, ErrorReport } from "@tributary/contract/schema";
 import { ARM_SEPARATOR } from "./store/fields";
 
 /** 2020-01-01: no client is older. A clock that was never set says 1970. */
@@ -32,14 +32,21 @@ export function recordFault(record: DownloadRecord, nowMs: number): RecordFault 
   return timesFault(record, nowMs) ?? bytesFault(record) ?? listsFault(record);
 }
 
+/** A report of an error comes from the same clocks as a record. */
+export function reportFault({ atMs }: ErrorReport, nowMs: number): RecordFault | undefined {
+  return momentFault("atMs", atMs, nowMs);
+}
+
+function momentFault(field: string, gotMs: number, nowMs: number): RecordFault | undefined {
+  if (gotMs >= STARTED_MS_MIN) return over(field, gotMs, nowMs + CLOCK_AHEAD_MS_MAX, "a day after Origo's clock");
+  const message = `must be at least ${STARTED_MS_MIN} (the year 2020), got ${gotMs}: set the client's clock`;
+  return { field, message, got: gotMs, limit: STARTED_MS_MIN };
+}
+
 function timesFault({ startedAtMs, durationMs, firstByteMs }: DownloadRecord, nowMs: number): RecordFault | undefined {
-  if (startedAtMs < STARTED_MS_MIN) {
-    const message = `must be at least ${STARTED_MS_MIN} (the year 2020), got ${startedAtMs}: set the client's clock`;
-    return { field: "startedAtMs", message, got: startedAtMs, limit: STARTED_MS_MIN };
-  }
   const latestMs = nowMs + CLOCK_AHEAD_MS_MAX;
   return (
-    over("startedAtMs", startedAtMs, latestMs, "a day after Origo's clock") ??
+    momentFault("startedAtMs", startedAtMs, nowMs) ??
     over("durationMs", durationMs, latestMs - startedAtMs, "the download would end a day after Origo's clock") ??
     over("firstByteMs", firstByteMs, durationMs, "durationMs")
   );

@@ -7,9 +7,9 @@
 import { BODY_BYTES_MAX, endpoint, Refusal, type Endpoint } from "./http";
 import type { IntakeGate } from "./intake-gate";
 import { TracesRequest } from "@tributary/contract/query-schema";
-import { recordFault } from "./plausible";
+import { recordFault, reportFault, type RecordFault } from "./plausible";
 import { isRecordsRequest } from "./record-check";
-import { ErrorsRequest, IntakeResponse, RecordsRequest, type DownloadRecord } from "@tributary/contract/schema";
+import { ErrorsRequest, IntakeResponse, RecordsRequest } from "@tributary/contract/schema";
 import { DiskFull, IntakeFull, type Store } from "./store/index";
 
 /** The largest body with traces. A trace has an entry for each packet. */
@@ -35,7 +35,7 @@ export const intakeEndpoints = ({ store, intakeGate, nowMs, onIntake }: IntakeOp
     answer: IntakeResponse,
     status: 202,
     handle: async ({ body }) => {
-      refuseImplausible(body.records, nowMs());
+      refuseImplausible("records", body.records, (record) => recordFault(record, nowMs()));
       const result = await store.addRecords(body.records, nowMs()).catch(busy);
       onIntake("record", result);
       return result;
@@ -51,6 +51,7 @@ export const intakeEndpoints = ({ store, intakeGate, nowMs, onIntake }: IntakeOp
     answer: IntakeResponse,
     status: 202,
     handle: async ({ body }) => {
+      refuseImplausible("errors", body.errors, (report) => reportFault(report, nowMs()));
       const result = await store.addErrors(body.errors, nowMs()).catch(busy);
       onIntake("error", result);
       return result;
@@ -69,12 +70,12 @@ export const intakeEndpoints = ({ store, intakeGate, nowMs, onIntake }: IntakeOp
   }),
 ];
 
-/** Throws a Refusal that names the first record at fault. */
-function refuseImplausible(records: readonly DownloadRecord[], nowMs: number): void {
-  for (const [index, record] of records.entries()) {
-    const fault = recordFault(record, nowMs);
+/** Throws a Refusal that names the first one at fault. */
+function refuseImplausible<T>(list: string, items: readonly T[], faultOf: (item: T) => RecordFault | undefined): void {
+  for (const [index, item] of items.entries()) {
+    const fault = faultOf(item);
     if (fault === undefined) continue;
-    const field = `records[${index}].${fault.field}`;
+    const field = `${list}[${index}].${fault.field}`;
     throw new Refusal(400, { ...fault, kind: "badField", field, message: `${field}: ${fault.message}` });
   }
 }

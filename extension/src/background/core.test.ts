@@ -35,14 +35,30 @@ beforeAll(async () => {
   await import("./core");
 });
 
-function ask(): Promise<SettingsAnswer> {
+function ask(sender: object = {}): Promise<SettingsAnswer> {
   const question: ToBackground = { to: "background", type: "settings" };
-  return new Promise((resolve) => listeners.message.forEach((hear) => hear(question, {}, resolve)));
+  return new Promise((resolve) => listeners.message.forEach((hear) => hear(question, sender, resolve)));
 }
 
 test("core: two contexts that ask at once for the first id get the same id", async () => {
   const answers = await Promise.all([ask(), ask()]);
   expect(answers.map(({ clientId }) => clientId)).toEqual([stored.clientId, stored.clientId]);
+});
+
+test("core: each container has its own id, which stays; a private window's is used once", async () => {
+  const inTab = (tab: object): Promise<SettingsAnswer> => ask({ tab, url: "chrome-extension://own/frame.html" });
+  const tabs = ["firefox-default", "firefox-container-1", "firefox-container-2"].map((cookieStoreId) => ({
+    cookieStoreId,
+  }));
+  const idsOf = async (): Promise<string[]> =>
+    (await Promise.all([...tabs, { incognito: true, cookieStoreId: "firefox-private" }].map(inTab))).map(
+      ({ clientId }) => clientId,
+    );
+  const [before, after] = [await idsOf(), await idsOf()];
+  expect(before[0]).toBe(stored.clientId);
+  expect(new Set([...before, ...after]).size).toBe(5);
+  expect(after.slice(0, 3)).toEqual(before.slice(0, 3));
+  expect(Object.values(stored)).not.toContain(before[3]);
 });
 
 test("core: the transport hears of a new id if storage loses the old one, not of the first id", async () => {

@@ -3,11 +3,15 @@
  * draws the badge. The browser may stop it at any time, so it keeps its state in storage only.
  */
 import { BUILT_IN, SETTING_KEYS, parseSettings, type Settings } from "../shared/settings";
-import { BROUGHT_SCRIPTS } from "../shared/names";
+import { BROUGHT_SCRIPTS, CLIENT_ID_KEY } from "../shared/names";
+import { mayRead } from "./admission";
 import { syncSites } from "./sites";
 import type { Badge, BroughtScript, SettingsAnswer, ToBackground, ToTransportContext } from "../shared/runtime";
 import { single } from "../shared/single";
 import { askForUdp, isUdpAllowed } from "./udp";
+
+/** Tabs of Firefox outside containers. Chromium names no store. */
+const DEFAULT_STORE = "firefox-default";
 
 async function loadDefaults(): Promise<Settings> {
   const packaged: unknown = await fetch(chrome.runtime.getURL("defaults.json"))
@@ -21,40 +25,60 @@ async function loadSettings(): Promise<Settings> {
   return parseSettings(stored, defaults);
 }
 
-/** The random id of this installation for Origo's records. The first need makes it. */
-const loadClientId = single(async (): Promise<string> => {
-  const { clientId } = await chrome.storage.local.get("clientId");
-  if (typeof clientId === "string") return clientId;
-  const made = crypto.randomUUID();
-  await chrome.storage.local.set({ clientId: made });
-  return made;
-});
+/**
+ * The random id for Origo's records, by the key under which it is stored. The first need makes it. Each container of
+ * Firefox has its own, so nothing ties the containers together.
+ */
+const clientIds = new Map<string, () => Promise<string>>();
 
-async function answerFor(isPrivate: boolean): Promise<SettingsAnswer> {
+function loadClientId(storeId = DEFAULT_STORE): Promise<string> {
+  const key = storeId === DEFAULT_STORE ? CLIENT_ID_KEY : `${CLIENT_ID_KEY}:${storeId}`;
+  const load = clientIds.get(key) ?? single(() => idAt(key));
+  clientIds.set(key, load);
+  return load();
+}
+
+async function idAt(key: string): Promise<string> {
+  const { [key]: stored } = await chrome.storage.local.get(key);
+  if (typeof stored === "string") return stored;
+  const made = crypto.randomUUID();
+  await chrome.storage.local.set({ [key]: made });
+  return made;
+}
+
+async function answerFor(isPrivate: boolean, storeId?: string): Promise<SettingsAnswer> {
   const [settings, clientId, mayUseUdp] = await Promise.all([
     loadSettings(),
-    isPrivate ? crypto.randomUUID() : loadClientId(),
+    isPrivate ? crypto.randomUUID() : loadClientId(storeId),
     isUdpAllowed(),
   ]);
   return { settings, clientId, isPrivate, mayUseUdp };
 }
 
-chrome.runtime.onMessage.addListener((message: ToBackground, sender, respond: (answer?: SettingsAnswer) => void) => {
-  if (message.to !== "background") return;
-  if (message.type === "bring") {
-    void bringScript(message.script, sender).then(() => respond());
+chrome.runtime.onMessage.addListener(
+  (message: ToBackground, sender, respond: (answer?: SettingsAnswer | boolean) => void) => {
+    if (message.to !== "background") return;
+    if (message.type === "bring") {
+      void bringScript(message.script, sender).then(() => respond());
+      return true;
+    }
+    if (message.type === "may") {
+      void mayRead(message.origin).then(respond);
+      return true;
+    }
+    if (!isOwnPage(sender)) return;
+    if (message.type === "rules") return void chrome.storage.local.set({ siteRules: message.rules });
+    if (message.type === "badge") {
+      void drawBadge(message.badge, sender.tab?.id);
+      return;
+    }
+    // Chromium runs a separate background for private windows; Firefox runs one for all windows.
+    void answerFor(chrome.extension.inIncognitoContext || sender.tab?.incognito === true, storeOf(sender)).then(
+      respond,
+    );
     return true;
-  }
-  if (!isOwnPage(sender)) return;
-  if (message.type === "rules") return void chrome.storage.local.set({ siteRules: message.rules });
-  if (message.type === "badge") {
-    void drawBadge(message.badge, sender.tab?.id);
-    return;
-  }
-  // Chromium runs a separate background for private windows; Firefox runs one for all windows.
-  void answerFor(chrome.extension.inIncognitoContext || sender.tab?.incognito === true).then(respond);
-  return true;
-});
+  },
+);
 
 /**
  * Any page with the content script may ask for this. The script runs in the asking frame with the page's own rights.
@@ -70,13 +94,18 @@ async function bringScript(script: BroughtScript, { tab, frameId }: chrome.runti
   if (script === "carry") await askForUdp(target);
 }
 
+/** The container of the sender's tab. */
+function storeOf({ tab }: chrome.runtime.MessageSender): string | undefined {
+  return (tab as { cookieStoreId?: string } | undefined)?.cookieStoreId;
+}
+
 /** False for a content script: its messages carry the address of its page. */
 function isOwnPage(sender: chrome.runtime.MessageSender): boolean {
   return sender.tab === undefined || sender.url?.startsWith(chrome.runtime.getURL("")) === true;
 }
 
 chrome.storage.onChanged.addListener((changes, area) => {
-  const isIdForgotten = changes.clientId !== undefined && changes.clientId.newValue === undefined;
+  const isIdForgotten = changes[CLIENT_ID_KEY] !== undefined && changes[CLIENT_ID_KEY].newValue === undefined;
   const isSet = area === "local" && (isIdForgotten || SETTING_KEYS.some((key) => key in changes));
   if (isSet || (area === "session" && changes.isUdpAllowed !== undefined)) void tellSettings();
 });

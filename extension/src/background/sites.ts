@@ -2,7 +2,17 @@
  * Sites: registers the content scripts for the sites that the viewer allowed, and again after each change. A package
  * whose manifest declares content scripts for every site needs none of this.
  */
+import { ACCESS_KEY } from "../shared/names";
+import type { ToTransportContext } from "../shared/runtime";
 import { readsEverySite } from "../shared/sites";
+
+/** Open pages keep their scripts when the viewer takes their access away. So they are told, and ask (`may`). */
+function handleAccess(): void {
+  void syncSites();
+  void chrome.storage.local.set({ [ACCESS_KEY]: Date.now() });
+  const message: ToTransportContext = { to: "transport", type: "access" };
+  chrome.runtime.sendMessage(message).catch(() => undefined);
+}
 
 let last: Promise<void> = Promise.resolve();
 
@@ -23,7 +33,7 @@ async function register(): Promise<void> {
   ]);
 }
 
-chrome.permissions.onAdded.addListener(() => void syncSites());
-chrome.permissions.onRemoved.addListener(() => void syncSites());
+chrome.permissions.onAdded.addListener(handleAccess);
+chrome.permissions.onRemoved.addListener(handleAccess);
 chrome.runtime.onInstalled.addListener(() => void syncSites());
 chrome.runtime.onStartup.addListener(() => void syncSites());

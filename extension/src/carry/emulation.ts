@@ -159,7 +159,7 @@ export class Emulation implements XhrEmulation {
   /** Repeats an event of the native object on the page's object. */
   #repeat(native: XMLHttpRequest, { type, lengthComputable, loaded, total }: ProgressEvent): void {
     if (type !== "readystatechange") {
-      this.#xhr.dispatchEvent(new ProgressEvent(type, { lengthComputable, loaded, total }));
+      this.#natives.fireProgress(this.#xhr, type, { lengthComputable, loaded, total });
       return;
     }
     this.#repeatState(native);
@@ -234,12 +234,12 @@ export class Emulation implements XhrEmulation {
   }
 
   #changed(): void {
-    this.#xhr.dispatchEvent(new Event("readystatechange"));
+    this.#natives.fire(this.#xhr, "readystatechange");
   }
 
   #progress(type: string, loaded: number): void {
     const total = loaded === 0 && this.#head === null ? 0 : (this.#head?.totalBytes ?? 0);
-    this.#xhr.dispatchEvent(new ProgressEvent(type, { lengthComputable: total > 0, loaded, total }));
+    this.#natives.fireProgress(this.#xhr, type, { lengthComputable: total > 0, loaded, total });
   }
 }
 

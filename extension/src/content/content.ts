@@ -4,6 +4,7 @@
  */
 import { isOnAt } from "../shared/sites";
 import {
+  ACCESS_KEY,
   CONNECTED_EVENT,
   FRAME_PATH,
   NEED_EVENT,
@@ -24,6 +25,7 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
   let lifeTimer: ReturnType<typeof setTimeout> | undefined;
   let isBringing = false;
   let isOff = false;
+  let isReadable = true;
   /** This content script has brought a port. After an update Firefox starts another one, which knows of no port. */
   let isUsed = false;
 
@@ -56,18 +58,21 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
 
   void heedStored();
 
-  chrome.storage.onChanged.addListener((_, area) => {
-    if (area === "local") void heedStored();
+  chrome.storage.onChanged.addListener((changes, area) => {
+    if (area === "local") void heedStored(ACCESS_KEY in changes);
   });
 
   /**
-   * Tells the page the rules, and after a change whether the extension is on for the site of this tab.
+   * Tells the page the rules, and after a change whether the extension is on for the site of this tab and may read the
+   * page.
    */
-  async function heedStored(): Promise<void> {
+  async function heedStored(isOtherAccess = false): Promise<void> {
     const stored = await chrome.storage.local.get(["siteRules", "experimental", "enabled", "offSites"]);
+    if (isOtherAccess) isReadable = await mayRead();
     const rules = { given: stored.siteRules ?? [], experimental: stored.experimental === true } as RuleSet;
     tell(RULES_EVENT, JSON.stringify(rules));
-    if (isOnAt([...location.ancestorOrigins].at(-1) ?? location.href, stored) !== isOff) return;
+    const isOn = isReadable && isOnAt([...location.ancestorOrigins].at(-1) ?? location.href, stored);
+    if (isOn !== isOff) return;
     isOff = !isOff;
     if (isOff) removeFrame();
     tell(SWITCH_EVENT, isOff ? "off" : "on");
@@ -100,6 +105,12 @@ function placeFrame(): HTMLElement {
  */
 function isThere(): boolean {
   return chrome.runtime?.id !== undefined;
+}
+
+/** Whether the viewer still lets the extension read this page. */
+async function mayRead(): Promise<boolean> {
+  const question: ToBackground = { to: "background", type: "may", origin: location.origin };
+  return (await chrome.runtime.sendMessage(question).catch(() => true)) !== false;
 }
 
 const brought = new Set<BroughtScript>();

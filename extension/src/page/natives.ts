@@ -7,7 +7,7 @@ const xhr = Object.getOwnPropertyDescriptors(XMLHttpRequest.prototype) as Record
 const { addEventListener, dispatchEvent } = EventTarget.prototype;
 const { stopImmediatePropagation, preventDefault } = Event.prototype;
 const { startsWith } = String.prototype;
-const NativeEvent = window.CustomEvent;
+const { CustomEvent: NativeEvent, Event: PlainEvent, ProgressEvent: NativeProgress } = window;
 
 /** Reads the property `name`, also after a script of the page has replaced it. */
 function getterOf<Owner extends object, Name extends keyof Owner & string>(
@@ -37,6 +37,10 @@ export const natives = {
     apply(addEventListener, to, [type, listener, to === window]),
   /** Tells the content script. True if it cancels the event. */
   tell: (type: string): boolean => !apply(dispatchEvent, document, [new NativeEvent(type, { cancelable: true })]),
+  /** Dispatches a plain event. */
+  fire: (to: EventTarget, type: string): void => void apply(dispatchEvent, to, [new PlainEvent(type)]),
+  fireProgress: (to: EventTarget, type: string, progress: ProgressEventInit): void =>
+    void apply(dispatchEvent, to, [new NativeProgress(type, progress)]),
   origin: getterOf(MessageEvent, "origin"),
   data: getterOf(MessageEvent, "data"),
   ports: getterOf(MessageEvent, "ports"),

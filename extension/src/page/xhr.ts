@@ -44,8 +44,7 @@ export function patchXhr(link: Link, permits: Permits): void {
       if (before !== null) states.delete(xhr);
     }
     states.set(xhr, { opened: openedBy(args), emulation: null });
-    if (stateBefore !== undefined && stateBefore !== XMLHttpRequest.OPENED)
-      xhr.dispatchEvent(new Event("readystatechange"));
+    if (stateBefore !== undefined && stateBefore !== XMLHttpRequest.OPENED) natives.fire(xhr, "readystatechange");
     if (isManifestUrl(String(args[1]), document.baseURI)) link.warm();
   });
 

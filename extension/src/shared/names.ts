@@ -31,3 +31,7 @@ export const FRAME_PATH = "frame.html";
 export const TRANSPORT_PATH = "transport.html";
 /** Name of the runtime connection over which the transport sends the popup its live figures. */
 export const LIVE_CONNECTION = "live";
+/** Where storage keeps the id of the installation. The ids of containers have longer keys that begin with this one. */
+export const CLIENT_ID_KEY = "clientId";
+/** Storage has the time here at which the viewer last gave or took access to a site. */
+export const ACCESS_KEY = "accessChangedMs";

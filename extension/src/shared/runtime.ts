@@ -14,9 +14,13 @@ export type ToBackground =
   | { to: "background"; type: "bring"; script: BroughtScript }
   | { to: "background"; type: "rules"; rules: GivenRule[] }
   | { to: "background"; type: "settings" }
+  /** May the extension read pages of this origin? The answer is true or false. */
+  | { to: "background"; type: "may"; origin: string }
   | { to: "background"; type: "badge"; badge: Badge };
 export type BroughtScript = keyof typeof BROUGHT_SCRIPTS;
-export type ToTransportContext = { to: "transport"; type: "settings" } & SettingsAnswer;
+/** `access`: the viewer gave or took access to a site. */
+export type ToTransportContext =
+  ({ to: "transport"; type: "settings" } & SettingsAnswer) | { to: "transport"; type: "access" };
 /**
  * `clientId` is the id of this installation in records; a reset by the viewer changes it. With `isPrivate` (a private
  * window) no record is sent, even if the settings allow it. Without `mayUseUdp` everything goes over HTTP.

@@ -7,7 +7,7 @@ export type Say = (key: string, ...substitutions: string[]) => string;
 export const say: Say = (key, ...substitutions) => chrome.i18n.getMessage(key, substitutions) || key;
 
 export function localize(): void {
-  document.documentElement.lang = chrome.i18n.getUILanguage();
+  document.documentElement.lang = say("language");
   for (const element of document.querySelectorAll<HTMLElement>("[data-say]"))
     element.textContent = say(element.dataset.say ?? "");
   for (const element of document.querySelectorAll<HTMLElement>("[data-say-label]"))

@@ -74,11 +74,16 @@ export function refusalOf(
     return { kind: "status", what: `${target.host} sets cookies` };
   if (isOwn && /^\s*text\/html\b/i.test(headers["content-type"] ?? ""))
     return { kind: "status", what: `${target.host} sent the proxies to another page` };
-  if (isOwn && /\bcookie\b/i.test(headers.vary ?? ""))
-    return { kind: "status", what: `${target.host} answers by cookies, and the proxies have none` };
+  if (isOwn && (/\bcookie\b|\bauthorization\b|\*/i.test(headers.vary ?? "") || isPrivate(headers)))
+    return { kind: "status", what: `${target.host} answers each viewer otherwise, and the proxies are strangers` };
   if (exposeTo(pageOrigin, answered, headers, hops) === undefined)
     return { kind: "cors", what: `${answered.host} does not share with ${pageOrigin}` };
   return null;
+}
+
+/** `private` without the names of fields (RFC 9111, §5.2.2.7): the answer is for one viewer. */
+function isPrivate(headers: ResponseHead["headers"]): boolean {
+  return (headers["cache-control"] ?? "").split(",").some((directive) => directive.trim().toLowerCase() === "private");
 }
 
 /** How the head that the proxies brought differs from the site's; null if it does not. */

@@ -22,7 +22,7 @@ beforeAll(async () => {
       close: () => Promise.resolve(void (client.isClosed = true)),
     };
   };
-  jest.doMock("@tributary/client/browser", () => ({ createBrowserClient }));
+  jest.doMock("@tributary/client/browser", () => ({ createBrowserClient, randomUuid: () => "an id" }));
   const runtime = {
     getURL: (path: string) => path,
     sendMessage: () => Promise.resolve(first),

@@ -3,7 +3,7 @@
  * Firefox's frame serves the page around it. The hub answers each page's port and sends the popup its live figures.
  */
 import type { GetOptions } from "@tributary/client";
-import { createBrowserClient, type ProxyClient } from "@tributary/client/browser";
+import { createBrowserClient, randomUuid, type ProxyClient } from "@tributary/client/browser";
 import { chooseWasmModule } from "@tributary/wasm-codec";
 import { LIVE_CONNECTION } from "../shared/names";
 import {
@@ -34,7 +34,7 @@ const MODES_OVER_SESSIONS: ReadonlySet<string> = new Set(["uncoded-mutp", "coded
 /** The part of the client that the extension uses. */
 export type Client = Pick<ProxyClient, "get" | "live" | "prepare" | "warm" | "reportError" | "close">;
 
-const transportId = crypto.randomUUID();
+const transportId = randomUuid();
 const pagePorts = new Set<PagePort>();
 const detours = new Detours(() => Date.now());
 const trust = new Trust();
@@ -187,9 +187,16 @@ export async function reloadSettings(): Promise<void> {
 }
 
 chrome.runtime.onMessage.addListener((message: ToTransportContext, sender) => {
-  if (message.to !== "transport" || message.type !== "settings" || sender.tab !== undefined) return;
-  adopt(message);
+  if (message.to !== "transport" || sender.tab !== undefined) return;
+  if (message.type === "settings") adopt(message);
+  else for (const port of pagePorts) void closeIfUnreadable(port);
 });
+
+/** The viewer may have taken the access to the page away. */
+async function closeIfUnreadable(port: PagePort): Promise<void> {
+  const question: ToBackground = { to: "background", type: "may", origin: port.pageOrigin };
+  if (!(await chrome.runtime.sendMessage(question))) port.close();
+}
 
 /** In a private window every answer has another id, which is never used. */
 function adopt({ settings: next, clientId: nextId, mayUseUdp: mayNext }: SettingsAnswer): void {

@@ -163,6 +163,12 @@ describe("page port: a request that may not be carried", () => {
       `${PAGE}/a.mp4`,
     ],
     ["an answer by cookies of the page's own origin", { headers: { vary: "Accept, Cookie" } }, `${PAGE}/a.mp4`],
+    [
+      "an answer for one viewer of the page's own origin",
+      { headers: { "cache-control": "private, max-age=60" } },
+      `${PAGE}/a.mp4`,
+    ],
+    ["an answer by the login of the page's own origin", { headers: { vary: "Authorization" } }, `${PAGE}/a.mp4`],
     ["an answer that is not shared with the page", { headers: {} }],
     ...[302, 401, 403, 404, 410, 416, 429, 451, 500, 503].flatMap((status): [string, Given][] => [
       [`status ${status}`, { status }],

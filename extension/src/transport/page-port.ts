@@ -69,7 +69,7 @@ interface CarriedRequest {
 
 export class PagePort {
   readonly #port: PortLike<ToPage>;
-  readonly #pageOrigin: string;
+  readonly pageOrigin: string;
   readonly #host: PagePortHost;
   readonly #requests = new Map<number, CarriedRequest>();
   /** Requests that wait for a verdict. */
@@ -83,7 +83,7 @@ export class PagePort {
 
   constructor(port: PortLike<ToPage>, pageOrigin: string, host: PagePortHost) {
     this.#port = port;
-    this.#pageOrigin = pageOrigin;
+    this.pageOrigin = pageOrigin;
     this.#host = host;
     this.#comparisons = new PortComparisons(pageOrigin, host, (message) => this.#post(message));
     port.onmessage = (event) => this.#handle(event.data);
@@ -151,8 +151,8 @@ export class PagePort {
     }
     const { detours, pace, trust } = this.#host;
     const nowMs = this.#host.nowMs();
-    if (detours.isSmall(target, this.#pageOrigin, nowMs)) return this.#goNative(id, "small", "too small to gain");
-    if (detours.isDirect(target.host, this.#pageOrigin, nowMs)) return this.#askSite(id, target);
+    if (detours.isSmall(target, this.pageOrigin, nowMs)) return this.#goNative(id, "small", "too small to gain");
+    if (detours.isDirect(target.host, this.pageOrigin, nowMs)) return this.#askSite(id, target);
     if (pace.isSlow(this.#placeOf(target))) return this.#goDirectAsSlow(id, target);
     const decision = trust.decide(this.#askingOf(target, message), this.#host.proxyIds(), nowMs);
     if (decision === "carry") return this.#start(message, target);
@@ -167,17 +167,17 @@ export class PagePort {
   }
 
   #askingOf(url: URL, { range }: Pick<Get, "range">): Asking {
-    return { pageOrigin: this.#pageOrigin, url, range };
+    return { pageOrigin: this.pageOrigin, url, range };
   }
 
   #placeOf(target: URL): string {
-    return placeOf(this.#pageOrigin, target);
+    return placeOf(this.pageOrigin, target);
   }
 
   #goDirectAsSlow(id: number, target: URL): void {
     const { host } = target;
     this.#host.pace.forget(this.#placeOf(target));
-    this.#host.detours.noteDirectHost(host, this.#pageOrigin, "slow", host, this.#host.nowMs());
+    this.#host.detours.noteDirectHost(host, this.pageOrigin, "slow", host, this.#host.nowMs());
     this.#post({ type: "native", id, compare: false });
   }
 
@@ -192,7 +192,7 @@ export class PagePort {
     const { trust, detours } = this.#host;
     const nowMs = this.#host.nowMs();
     const isCarried =
-      !detours.isDirect(target.host, this.#pageOrigin, nowMs) &&
+      !detours.isDirect(target.host, this.pageOrigin, nowMs) &&
       trust.decide(this.#askingOf(target, message), this.#host.proxyIds(), nowMs) === "carry";
     if (isCarried) this.#start(message, target);
     else this.#askSite(message.id, target);
@@ -208,7 +208,7 @@ export class PagePort {
     const ownRest = new Promise<OwnRest | undefined>((resolve) => (tellRest = resolve));
     try {
       download = this.#host.get(carriedAddress(target), {
-        ...optionsOf(this.#pageOrigin, this.#host.settings(), message),
+        ...optionsOf(this.pageOrigin, this.#host.settings(), message),
         ...(player === undefined ? {} : { player }),
         patienceMs: Math.max(PATIENCE_MS_MIN, patienceMs),
         ownRest,
@@ -255,7 +255,7 @@ export class PagePort {
   }
 
   #goDirectAsLimited({ host }: URL): void {
-    this.#host.detours.noteDirectHost(host, this.#pageOrigin, "limited", host, this.#host.nowMs());
+    this.#host.detours.noteDirectHost(host, this.pageOrigin, "limited", host, this.#host.nowMs());
   }
 
   async #carry(id: number, request: CarriedRequest, asking: Asking, targets: readonly string[]): Promise<void> {
@@ -270,7 +270,7 @@ export class PagePort {
       if (route === undefined || !isWithin(route, [target.origin, ...targets])) {
         return this.#giveUp(id, request, notShown("a redirect that the page's browser has not followed"));
       }
-      const refusal = refusalOf(head, route, target, this.#pageOrigin);
+      const refusal = refusalOf(head, route, target, this.pageOrigin);
       if (refusal !== null) return this.#refuse(id, request, refusal);
       if (!this.#host.trust.isKnown(asking, formOf(route.answered, head.headers))) {
         this.#host.trust.compareNext(asking);
@@ -296,7 +296,7 @@ export class PagePort {
 
   /** The site may treat the page otherwise than the proxies, so the page asks it, from now on for long. */
   #refuse(id: number, request: CarriedRequest, { kind, what }: { kind: "status" | "cors"; what: string }): void {
-    this.#host.detours.noteDirectHost(request.target.host, this.#pageOrigin, kind, what, this.#host.nowMs());
+    this.#host.detours.noteDirectHost(request.target.host, this.pageOrigin, kind, what, this.#host.nowMs());
     this.#giveUp(id, request, notShown(what));
   }
 
@@ -304,7 +304,7 @@ export class PagePort {
   #refuseStatus(id: number, request: CarriedRequest, asking: Asking, status: number): void {
     const { href } = request.target;
     if (isRefusal(status)) this.#host.trust.forget(asking);
-    this.#host.detours.noteStatus({ url: href, status }, this.#pageOrigin, this.#host.nowMs());
+    this.#host.detours.noteStatus({ url: href, status }, this.pageOrigin, this.#host.nowMs());
     const message = `Through the proxies the answer has status ${status}.`;
     this.#giveUp(id, request, { kind: "otherStatus", message });
   }
@@ -312,7 +312,7 @@ export class PagePort {
   #postHead(id: number, head: ResponseHead, { answered, hops }: Route): void {
     const withLength =
       head.totalBytes === null ? head.headers : { ...head.headers, "content-length": String(head.totalBytes) };
-    const exposure = exposeTo(this.#pageOrigin, answered, withLength, hops);
+    const exposure = exposeTo(this.pageOrigin, answered, withLength, hops);
     if (exposure === undefined) throw new Error("the answer was exposed and is not any more");
     const { status, totalBytes } = head;
     const statusText = status === 206 ? "Partial Content" : "OK";
@@ -354,8 +354,8 @@ export class PagePort {
 
   #complete(id: number, request: CarriedRequest, target: URL): void {
     this.#end(id, request);
-    this.#host.detours.noteSuccess(target.host, this.#pageOrigin);
-    this.#host.detours.noteSize(target, this.#pageOrigin, request.sentBytes, this.#host.nowMs());
+    this.#host.detours.noteSuccess(target.host, this.pageOrigin);
+    this.#host.detours.noteSize(target, this.pageOrigin, request.sentBytes, this.#host.nowMs());
     this.#post({ type: "end", id });
   }
 
@@ -365,7 +365,7 @@ export class PagePort {
     if (status !== undefined && !request.isHeadSent) return this.#refuseStatus(id, request, asking, status);
     if (kindOf(error) === "stalled" && !request.isHeadSent) this.#noteHeadTime(request);
     const reason = { kind: kindOf(error), message: textOf(error) };
-    this.#host.noteProxyFailure(host, this.#pageOrigin, reason.kind, reason.message);
+    this.#host.noteProxyFailure(host, this.pageOrigin, reason.kind, reason.message);
     if (!request.isHeadSent) return this.#giveUp(id, request, reason);
     this.#end(id, request, reason);
     this.#post({ type: "failed", id });
@@ -399,7 +399,7 @@ export class PagePort {
     const { host } = request.target;
     this.#host.allowance.note(this.#placeOf(request.target), 1, this.#host.nowMs());
     const ms = Math.round(this.#host.nowMs() - request.startedMs);
-    this.#host.noteProxyFailure(host, this.#pageOrigin, "late", `${host} itself answered first, after ${ms} ms`);
+    this.#host.noteProxyFailure(host, this.pageOrigin, "late", `${host} itself answered first, after ${ms} ms`);
   }
 
   /** With a `reason` the page asks the site for what is missing. */
