@@ -2,6 +2,9 @@ import { z } from "zod";
 import { randomUuid } from "./uuid";
 
 test("a random UUID has its form without crypto.randomUUID, and each is another", () => {
+  jest.spyOn(crypto, "randomUUID").mockImplementation(() => {
+    throw new TypeError("crypto.randomUUID is not a function");
+  });
   const made = Array.from({ length: 200 }, () => randomUuid());
   for (const id of made) {
     expect(z.string().uuid().safeParse(id).success).toBe(true);

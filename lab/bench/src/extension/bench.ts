@@ -10,7 +10,7 @@ import { PARTS } from "./parts";
 
 const USAGE = `npm run bench -- extension [--quick] [--row PART] [--json FILE]
   --quick      one run of each, about five minutes; without it about twelve
-  --row PART   only the parts whose name contains PART: estimates, path, idle, memory, scripts
+  --row PART   only the parts whose name contains PART: estimates, path, idle, memory, tabs, scripts
   --json FILE  the rows as an array`;
 
 async function measure(quick: boolean, row: string, failures: string[]): Promise<Figure[]> {

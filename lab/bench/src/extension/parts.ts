@@ -9,6 +9,7 @@ import { atMost, type Figure } from "../kit/verdict";
 import { askWorker, memoryBytes, scriptMs } from "./browser-cost";
 import { estimates, PLAYERS } from "./estimates";
 import { inChromium, playTo } from "./play";
+import { tabs } from "./tabs";
 
 export interface Part {
   name: string;
@@ -28,6 +29,10 @@ export const PARTS: readonly Part[] = [
   { name: "path", run: (quick) => withFleet(0, (fleet) => pathLatency(fleet, quick ? 30 : 120)) },
   { name: "idle", run: () => withFleet(0, idle) },
   { name: "memory", run: (quick) => withFleet(RATE_BYTES_PER_SEC, (fleet) => memory(fleet, quick ? 1 : 3)) },
+  ...(["chromium", "firefox"] as const).map((name) => ({
+    name: `tabs ${name}`,
+    run: (quick: boolean) => withFleet(0, async (fleet) => [await tabs(fleet, defaultsOf(fleet), name, quick ? 1 : 3)]),
+  })),
   { name: "scripts", run: (quick) => withFleet(0, (fleet) => scripts(fleet, quick ? 5 : 20)) },
 ];
 
