@@ -197,7 +197,7 @@ describe("failures that pass", () => {
       kind: "originFailed",
       message: expect.stringContaining("ECONNREFUSED"),
     });
-    expect(performance.now() - startMs).toBeLessThan(900);
+    expect(performance.now() - startMs).toBeLessThan(5000);
   });
 
   test("direct: an origin that is silent for timeoutMs has failed, and another may bring the rest", async () => {
