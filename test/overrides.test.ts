@@ -1,6 +1,6 @@
 /** A page that replaces the browser's own functions, before its video is carried. */
-import { FIREFOX_UUID, isByBrowser, openBrowser, startFleet } from "@tributary/lab-stack";
-import { accessLog, eventually } from "./support";
+import { FIREFOX_UUID, openBrowser, startFleet } from "@tributary/lab-stack";
+import { untilCarried } from "./support";
 
 /** Replaces getters and functions, and notes every text that they see. */
 const REPLACE = `
@@ -41,14 +41,7 @@ test("Firefox: a page that replaces getters and methods does not learn the insta
     const page = await open.newPage();
     await page.goto(fleet.sample.url);
     await page.evaluate(REPLACE);
-    const startedMs = Date.now();
-    const isCarried = async (): Promise<boolean> => {
-      await page.evaluate(
-        `fetch("/media/cmaf/segment-1-001.m4s", { cache: "no-store" }).then((it) => it.arrayBuffer())`,
-      );
-      return (await accessLog(fleet, startedMs)).some((entry) => !isByBrowser(entry));
-    };
-    expect(await eventually(isCarried, Boolean, 30)).toBe(true);
+    expect(await untilCarried(page, fleet)).toBe(true);
     const seen = (await page.evaluate("window.seen")) as string;
     expect(seen).toContain("segment-1-001");
     expect(seen).not.toContain("-extension:");

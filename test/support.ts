@@ -7,6 +7,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   carriedSegments,
+  isByBrowser,
   openBrowser,
   recordsOf,
   repoRoot,
@@ -40,6 +41,19 @@ export async function eventually<T>(
 
 export const accessLog = (fleet: Fleet, sinceMs: number): Promise<AccessLogEntry[]> =>
   getJson(`${fleet.sample.url}/__log?since=${sinceMs}`);
+
+/** Fetches a segment in the page, each time under another address, until the proxies bring one in place of the browser. */
+export async function untilCarried(page: Page, fleet: Fleet): Promise<boolean> {
+  let count = 0;
+  const isCarried = async (): Promise<boolean> => {
+    const startedMs = Date.now();
+    const address = `/media/cmaf/segment-1-001.m4s?n=${startedMs}-${count++}`;
+    await page.evaluate(`fetch("${address}", { cache: "no-store" }).then((answer) => answer.arrayBuffer())`);
+    const asked = (await accessLog(fleet, startedMs)).filter(({ path }) => path === address);
+    return asked.length > 0 && !asked.some(isByBrowser);
+  };
+  return eventually(isCarried, Boolean, 40);
+}
 
 /** The faults among `values`; undefined means no fault. */
 export const faults = (values: (string | undefined)[]): string[] => values.filter((value) => value !== undefined);

@@ -228,3 +228,23 @@ describe("hold: giving the file back", () => {
 test.each([[`${A}#t=30`], ["blob:https://page.example/own"]])("hold: %s is left alone", (src) =>
   expect(fileOf(make({ src }))).toBeUndefined(),
 );
+
+test("hold: a video in a page that is left loads nothing before it goes on with its file", () => {
+  const video = make();
+  const { own } = take(video);
+  video.paused = false;
+  const { length } = video.loads;
+  own.leave();
+  expect([attributeOf(video), video.loads.slice(length)]).toEqual([undefined, ["nothing"]]);
+  timers.at(-1)?.();
+  expect([attributeOf(video), video.loads.at(-1), video.paused]).toEqual([A, A, false]);
+});
+
+test("hold: a page that gives its video another file meanwhile keeps that", () => {
+  const video = make();
+  const { own } = take(video);
+  own.leave();
+  video.src = B;
+  timers.at(-1)?.();
+  expect([attributeOf(video), video.loads.at(-1)]).toEqual([B, B]);
+});

@@ -12,6 +12,7 @@ import { Veil } from "./veil";
 const HOLD_MS = 4000;
 /** If an event does not come, the page sees its video as it is after this time. */
 const VEIL_MS = 10_000;
+const LEAVE_MS = 500;
 /** An address without a fragment. A fragment may say where to begin (Media Fragments URI 1.0) and would be lost. */
 const WHOLE_FILE = /^https?:[^#]*#?$/;
 
@@ -24,6 +25,11 @@ export interface HeldVideo {
    * `source`.
    */
   restore(): void;
+  /**
+   * Does so without a request for the file before LEAVE_MS: with one, Firefox would not keep a page that is being left.
+   * The timers of a page that is kept wait until it is shown again.
+   */
+  leave(): void;
   /** Whether the video is still on `source`. */
   isHeld(): boolean;
 }
@@ -129,7 +135,20 @@ export function hold(
     );
   }
   reload(video, state, () => setSource(video, state.address));
-  return { source, settle, restore, isHeld };
+  const leave = (): void => {
+    if (!isHeld() || !state.hadAttribute) return restore();
+    const { currentTime, paused, playbackRate } = video;
+    state.isOver = true;
+    video.removeAttribute("src");
+    native.load.call(video);
+    natives.setTimeout(() => {
+      if (video.hasAttribute("src") || video.srcObject !== null) return;
+      setSource(video, url);
+      Object.assign(video, { playbackRate, currentTime });
+      if (!paused) Promise.resolve(natives.play.call(video)).catch(() => undefined);
+    }, LEAVE_MS);
+  };
+  return { source, settle, restore, leave, isHeld };
 }
 
 /** Whether the video is still on its MediaSource. `currentSrc` does not say so: it names the last choice. */

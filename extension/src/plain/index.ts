@@ -1,10 +1,10 @@
 /**
  * Plain-video script (MAIN world). The background brings it into a page when the first plain `<video>` begins to load.
  */
-import { PLAIN_READY_EVENT } from "../shared/names";
+import { PLAIN_READY_EVENT, SWITCH_EVENT } from "../shared/names";
 import type { PlainScript } from "../shared/plain";
 import { dressVideos, fileOf, hasInterrupted, hides } from "./hold";
-import { playFile } from "./player";
+import { giveAllBack, playFile } from "./player";
 
 const take: PlainScript["take"] = (video, heard, link, natives) => {
   if (link.isNative) return;
@@ -20,6 +20,14 @@ const take: PlainScript["take"] = (video, heard, link, natives) => {
 
 if (typeof MediaSource === "function") {
   dressVideos();
+  // On the window, so that no request goes on when the link is dropped.
+  window.addEventListener(
+    SWITCH_EVENT,
+    (event) => {
+      if ((event as CustomEvent).detail === "off") giveAllBack();
+    },
+    true,
+  );
   const detail: PlainScript = { take, hides, hasInterrupted };
   document.dispatchEvent(new CustomEvent(PLAIN_READY_EVENT, { detail }));
 }

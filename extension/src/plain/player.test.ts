@@ -63,6 +63,7 @@ function make() {
     source: media as unknown as MediaSource,
     settle: () => void seen.settled++,
     restore,
+    leave: restore,
     isHeld: () => buffer.appended < 5,
   };
   const begin = async (): Promise<void> => {

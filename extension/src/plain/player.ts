@@ -24,8 +24,15 @@ export function playFile(video: HTMLVideoElement, url: string, heard: Heard, lin
   void new PlainVideo(video, url, new Source(url, link, natives)).run(heard, natives).catch(() => undefined);
 }
 
+const playing = new Set<PlainVideo>();
+
+/** Gives all videos back to the browser. */
+export function giveAllBack(): void {
+  for (const each of playing) each.leave();
+}
+
 class PlainVideo {
-  #held!: HeldVideo;
+  #held: HeldVideo | undefined;
   #movie!: Movie;
   #pieces: Piece[] = [];
   #buffer!: SourceBuffer;
@@ -33,6 +40,7 @@ class PlainVideo {
   #reading: Reading | null = null;
   #wake: (() => void) | null = null;
   #sought = false;
+  #isOver = false;
 
   constructor(
     readonly video: HTMLVideoElement,
@@ -41,21 +49,39 @@ class PlainVideo {
   ) {}
 
   async run(heard: Heard, natives: Natives): Promise<void> {
+    playing.add(this);
+    try {
+      await this.#play(heard, natives);
+    } finally {
+      this.giveBack();
+    }
+  }
+
+  /** The page is being left, or the extension is turned off. */
+  leave(): void {
+    this.#held?.leave();
+    this.giveBack();
+  }
+
+  giveBack(): void {
+    playing.delete(this);
+    this.#isOver = true;
+    this.#reading?.abort();
+    this.#held?.restore();
+    this.#wake?.();
+  }
+
+  async #play(heard: Heard, natives: Natives): Promise<void> {
     this.#movie = parseMovie(await this.source.index());
     this.#pieces = piecesOf(this.#movie);
     if (!MediaSource.isTypeSupported(this.#movie.mime)) throw new Unsupported(this.#movie.mime);
     const fragments = await this.#atPlayhead();
-    if (fragments === undefined) return;
-    this.#held = hold(this.video, this.url, heard, natives, (type) => this.#hear(type));
-    try {
-      await this.#open();
-      for (const each of fragments) await this.#append(each);
-      this.#held.settle();
-      await this.#feed();
-    } finally {
-      this.#held.restore();
-      this.#reading?.abort();
-    }
+    if (fragments === undefined || this.#isOver) return;
+    const held = (this.#held = hold(this.video, this.url, heard, natives, (type) => this.#hear(type)));
+    await this.#open(held);
+    for (const each of fragments) await this.#append(each);
+    held.settle();
+    await this.#feed(held);
   }
 
   /**
@@ -83,8 +109,7 @@ class PlainVideo {
     }
   }
 
-  async #open(): Promise<void> {
-    const { source } = this.#held;
+  async #open({ source }: HeldVideo): Promise<void> {
     if (source.readyState !== "open")
       await new Promise((resolve) => source.addEventListener("sourceopen", resolve, { once: true }));
     this.#buffer = source.addSourceBuffer(this.#movie.mime);
@@ -98,10 +123,10 @@ class PlainVideo {
   }
 
   /** Appends pieces until the page gives the video another source. */
-  async #feed(): Promise<void> {
-    while (this.#held.isHeld()) {
+  async #feed({ isHeld, source }: HeldVideo): Promise<void> {
+    while (isHeld()) {
       const piece = this.#pieces[this.#next];
-      if (piece === undefined && !this.#sought) this.#finish();
+      if (piece === undefined && !this.#sought) this.#finish(source);
       if (piece === undefined || !this.#isWanted(piece)) {
         await new Promise<void>((resolve) => (this.#wake = resolve));
         continue;
@@ -109,7 +134,7 @@ class PlainVideo {
       this.#sought = false;
       const index = this.#next++;
       const bytes = await this.#read(piece);
-      if (bytes === null || !this.#held.isHeld()) continue;
+      if (bytes === null || !isHeld()) continue;
       await this.#append(fragment(index + 1, piece.spans, bytes, piece.start));
       await this.#forget();
     }
@@ -163,8 +188,7 @@ class PlainVideo {
     );
   }
 
-  #finish(): void {
-    const { source } = this.#held;
+  #finish(source: MediaSource): void {
     if (source.readyState === "open" && !this.#buffer.updating) source.endOfStream();
   }
 
