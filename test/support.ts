@@ -42,7 +42,7 @@ export async function eventually<T>(
 export const accessLog = (fleet: Fleet, sinceMs: number): Promise<AccessLogEntry[]> =>
   getJson(`${fleet.sample.url}/__log?since=${sinceMs}`);
 
-/** Fetches a segment in the page, each time under another address, until the proxies bring one in place of the browser. */
+/** Fetches a segment in the page, each time under another address, until only the proxies ask for one. */
 export async function untilCarried(page: Page, fleet: Fleet): Promise<boolean> {
   let count = 0;
   const isCarried = async (): Promise<boolean> => {

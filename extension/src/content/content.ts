@@ -56,8 +56,9 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
     else removeFrame();
   });
 
-  // For "back", Firefox keeps no page with open sessions or with a video on a MediaSource, and Chromium none with a frame
-  // of an extension. Both look before `pagehide`. A page that is shown again, or is not left, asks for a port again.
+  // For "back", Firefox keeps no page with open sessions or with a video on a MediaSource, and Chromium none with a
+  // frame of an extension. Both look before `pagehide`. A page that is shown again, or is not left, asks for a port
+  // again.
   window.addEventListener("beforeunload", () => {
     if (frame === null) return;
     removeFrame();

@@ -24,11 +24,12 @@ export function playFile(video: HTMLVideoElement, url: string, heard: Heard, lin
   void new PlainVideo(video, url, new Source(url, link, natives)).run(heard, natives).catch(() => undefined);
 }
 
-const playing = new Set<PlainVideo>();
+/** Functions and not objects, because a page can replace what a Set does, and a video's source has the link. */
+const leaves = new Set<() => void>();
 
 /** Gives all videos back to the browser. */
 export function giveAllBack(): void {
-  for (const each of playing) each.leave();
+  for (const leave of leaves) leave();
 }
 
 class PlainVideo {
@@ -49,22 +50,20 @@ class PlainVideo {
   ) {}
 
   async run(heard: Heard, natives: Natives): Promise<void> {
-    playing.add(this);
+    const leave = (): void => {
+      this.#held?.leave();
+      this.#giveBack();
+    };
+    leaves.add(leave);
     try {
       await this.#play(heard, natives);
     } finally {
-      this.giveBack();
+      leaves.delete(leave);
+      this.#giveBack();
     }
   }
 
-  /** The page is being left, or the extension is turned off. */
-  leave(): void {
-    this.#held?.leave();
-    this.giveBack();
-  }
-
-  giveBack(): void {
-    playing.delete(this);
+  #giveBack(): void {
     this.#isOver = true;
     this.#reading?.abort();
     this.#held?.restore();
