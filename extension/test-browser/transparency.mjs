@@ -346,6 +346,8 @@ async function unnamed() {
     );
     observer.observe(document, { childList: true, subtree: true });
     await fetch(url).then((response) => response.arrayBuffer());
+    for (const untilMs = Date.now() + 10_000; added.length === 0 && Date.now() < untilMs;)
+      await new Promise((resolve) => setTimeout(resolve, 50));
     return added.map(({ outerHTML, shadowRoot }) => `${outerHTML} ${shadowRoot}`);
   }, `${home}/text.mp4`);
   assert.ok(seen.length > 0, "the frame is placed");
