@@ -22,6 +22,8 @@ const REPEATS_MAX = 10;
 const RUNS_MAX = 3;
 const RECORDS_MS_MAX = 5000;
 const LEADS_MAX = 8;
+/** Files that a case itself does not answer. */
+const WARM_UPS = /^\/(warm|lead)\//;
 /** Files that leadIn and leadInto fetch. */
 const LEADS = /^\/(warm|lead)\/|\/9\d\d\.ts/;
 const IN_PAGE = readFileSync(path.join(repoRoot, "test/fidelity/page.js"), "utf8");
@@ -219,13 +221,13 @@ function tabOf(page: Tab["page"], hosts: Hosts, memory: Record<string, number>, 
 const PROOFS: Readonly<Record<Proof, (log: readonly Asked[]) => boolean>> = {
   carried: (log) => log.some(({ path, range }) => !LEADS.test(path) && isCarried(log, path, range)),
   led: (log) => log.some(({ path, range }) => isCarried(log, path, range)),
-  compared: (log) => log.some(({ by, path }) => by === "proxy" && !LEADS.test(path)),
+  compared: (log) => log.some(({ by, path }) => by === "proxy" && !WARM_UPS.test(path)),
 };
 
 /** In a comparison the browser asks first. */
 function isCarried(log: readonly Asked[], path: string, range?: string): boolean {
   const first = log.find((asked) => asked.path === path && asked.range === range);
-  return !/^\/(warm|lead)\//.test(path) && first?.by === "proxy";
+  return !WARM_UPS.test(path) && first?.by === "proxy";
 }
 
 /** Fetches until a request of the page comes through a proxy. Until then the extension may still be connecting. */

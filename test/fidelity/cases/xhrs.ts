@@ -1,5 +1,5 @@
 /** XMLHttpRequest in its details. */
-import { bodyOf, give, pause, refuse, SEGMENT, type FidelityCase, type Tab } from "../kit";
+import { bodyOf, give, orLead, pause, refuse, SEGMENT, type FidelityCase, type Tab } from "../kit";
 
 const TEXT = Buffer.from(JSON.stringify({ word: "caf\u00e9", filler: "x".repeat(30_000) }));
 
@@ -40,7 +40,7 @@ export const XHRS: FidelityCase[] = [
   xhr("head", (tab) => tab.xhr(`${tab.away}/v/1.ts`, { method: "HEAD" }), NATIVE),
   xhr("error-status", (tab) => tab.xhr(`${tab.away}/v/1.ts`, { type: "text" }), {
     ...NATIVE,
-    answer: (exchange) => refuse(exchange, 404),
+    answer: orLead((exchange) => refuse(exchange, 404)),
   }),
   xhr("timeout", (tab) => tab.xhr(`${tab.away}/v/1.ts`, { timeout: 1200 }), {
     answer: async (exchange) => {
