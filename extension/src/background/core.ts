@@ -59,8 +59,9 @@ chrome.runtime.onMessage.addListener(
   (message: ToBackground, sender, respond: (answer?: SettingsAnswer | boolean) => void) => {
     if (message.to !== "background") return;
     if (message.type === "bring") {
-      void bringScript(message.script, sender).then(() => respond());
-      return true;
+      bringScript(message.script, sender);
+      respond();
+      return;
     }
     if (message.type === "may") {
       void mayRead(message.origin).then(respond);
@@ -82,16 +83,16 @@ chrome.runtime.onMessage.addListener(
 
 /**
  * Any page with the content script may ask for this. The script runs in the asking frame with the page's own rights.
- * The answer to the carrying script comes once it is known whether the browser allows UDP.
+ * The frame there is also asked whether the browser allows UDP. A transport gets its settings after that.
  */
-async function bringScript(script: BroughtScript, { tab, frameId }: chrome.runtime.MessageSender): Promise<void> {
+function bringScript(script: BroughtScript, { tab, frameId }: chrome.runtime.MessageSender): void {
   const file = BROUGHT_SCRIPTS[script] as string | undefined;
   if (file === undefined || tab?.id === undefined || frameId === undefined) return;
   const target = { tabId: tab.id, frameIds: [frameId] };
   void chrome.scripting
     .executeScript({ target, files: [file], world: "MAIN", injectImmediately: true })
     .catch(() => undefined);
-  if (script === "carry") await askForUdp(target);
+  if (script === "carry") askForUdp(target);
 }
 
 /** The container of the sender's tab. */

@@ -4,8 +4,14 @@
  * of an extension, so a page's own frame is asked. Only what was asked and allowed is used.
  */
 
+let asked: Promise<void> = Promise.resolve();
+
 /** Asks in a frame where a content script runs. */
-export async function askForUdp(target: chrome.scripting.InjectionTarget): Promise<void> {
+export function askForUdp(target: chrome.scripting.InjectionTarget): void {
+  asked = ask(target);
+}
+
+async function ask(target: chrome.scripting.InjectionTarget): Promise<void> {
   const isAllowed = await chrome.scripting.executeScript({ target, func: offersUdp, injectImmediately: true }).then(
     ([answer]) => answer?.result === true,
     () => undefined,
@@ -13,7 +19,9 @@ export async function askForUdp(target: chrome.scripting.InjectionTarget): Promi
   if (isAllowed !== undefined) await chrome.storage.session.set({ isUdpAllowed: isAllowed });
 }
 
+/** Waits for the answer to the last question. */
 export async function isUdpAllowed(): Promise<boolean> {
+  await asked;
   return (await chrome.storage.session.get("isUdpAllowed")).isUdpAllowed === true;
 }
 

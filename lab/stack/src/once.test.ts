@@ -25,10 +25,19 @@ test("a video that stood still, a player's error, a wrong segment and a segment 
   const faults = faultsOf({ segments: Array.from({ length: 8 }, () => unseen) });
   expect(faults.filter((fault) => fault.includes("no such file"))).toHaveLength(8);
   expect(faults.filter((fault) => fault.includes("no record"))).toHaveLength(8);
-  const own = Array.from({ length: COMPARED_MAX + 1 }, () => unseen);
-  const entry = { atMs: 0, method: "GET", path: "/media/cmaf/nothing.m4s", range: null, bytes: 1, status: 200 };
+});
+
+test("segments that the browser fetched itself: before the first that the proxies brought, and a few after it", () => {
+  const entry = { atMs: 0, method: "GET", path: "/media/cmaf/own.m4s", range: null, bytes: 1, status: 200 };
   const log = [{ ...entry, userAgent: "Mozilla/5.0" }];
-  const unrecorded = (segments: SamplePageState["segments"]): number =>
-    faultsOf({ segments }, log).filter((fault) => fault.includes("no record")).length;
-  expect([unrecorded(own.slice(1)), unrecorded(own)]).toEqual([0, 1]);
+  const carried = Array.from({ length: COMPARED_MAX }, () => unseen);
+  const own = carried.map(() => ({ ...unseen, url: "http://127.0.0.1:7680/media/cmaf/own.m4s" }));
+  const counts = (segments: SamplePageState["segments"]): number[] => {
+    const faults = faultsOf({ segments }, log);
+    return [/own.m4s: Origo/, /a third/].map((text) => faults.filter((fault) => text.test(fault)).length);
+  };
+  expect(counts([...own, ...carried, ...own])).toEqual([0, 0]);
+  expect(counts([...carried, ...own, own[0]!])).toEqual([1, 0]);
+  expect(counts([...own, ...own, own[0]!, ...carried])).toEqual([0, 1]);
+  expect(counts(own)).toEqual([0, 1]);
 });

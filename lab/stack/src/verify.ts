@@ -11,9 +11,9 @@ import type { AccessLogEntry } from "./sample/access-log";
 import { mediaDir } from "./sample/origin";
 
 /**
- * How many media files of a stream the browser may fetch itself while the extension compares the proxies' answers with
- * the site's: the first of each folder and kind (extension/src/page/permits.ts, extension/src/transport/trust.ts), and
- * what is asked for before the port works or the verdict is there.
+ * How many media files of a stream the browser may fetch itself after the first one that the proxies brought, while the
+ * extension compares their answers with the site's: the first of each folder and kind (extension/src/page/permits.ts,
+ * extension/src/transport/trust.ts). How many it fetches before that depends on how long the port and the verdict take.
  */
 export const COMPARED_MAX = 8;
 
@@ -61,8 +61,14 @@ export function carryFaults(
   const carried = carriedSegments(segments, log);
   const faultsOf = (some: readonly PlayedSegment[]): string[] =>
     some.map((segment) => notThroughProxies(segment, records, mode)).filter((fault) => fault !== undefined);
-  const direct = segments.filter((segment) => !carried.includes(segment));
-  return [...faultsOf(carried), ...faultsOf(direct).slice(COMPARED_MAX)];
+  const since = segments.findIndex((segment) => carried.includes(segment));
+  const direct = segments.filter((segment, at) => at > since && !carried.includes(segment));
+  const few = `the proxies brought ${carried.length} of ${segments.length} segments, expected at least a third`;
+  return [
+    ...(carried.length * 3 < segments.length ? [few] : []),
+    ...faultsOf(carried),
+    ...faultsOf(direct).slice(COMPARED_MAX),
+  ];
 }
 
 export interface ProxyTotals {
