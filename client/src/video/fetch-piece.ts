@@ -35,7 +35,7 @@ export class PieceFetcher {
   /** Init segments belong to many segments. */
   readonly #inits = new Map<string, Promise<Uint8Array>>();
 
-  /** Of files of which pieces are parts. */
+  /** The version of each file that is fetched in parts. */
   readonly #versions = new Map<string, Version>();
 
   constructor(options: PieceFetcherOptions) {

@@ -56,13 +56,9 @@ async function answerFor(isPrivate: boolean, storeId?: string): Promise<Settings
 }
 
 chrome.runtime.onMessage.addListener(
-  (message: ToBackground, sender, respond: (answer?: SettingsAnswer | boolean) => void) => {
+  (message: ToBackground, sender, respond: (answer: SettingsAnswer | boolean) => void) => {
     if (message.to !== "background") return;
-    if (message.type === "bring") {
-      bringScript(message.script, sender);
-      respond();
-      return;
-    }
+    if (message.type === "bring") return bringScript(message.script, sender);
     if (message.type === "may") {
       void mayRead(message.origin).then(respond);
       return true;

@@ -23,28 +23,23 @@ const FRAME_LIFE_MS = 10_000;
 export function startContent({ keepFrame }: { keepFrame: boolean }): void {
   let frame: HTMLElement | null = null;
   let lifeTimer: ReturnType<typeof setTimeout> | undefined;
-  let isBringing = false;
   let isOff = false;
   let isReadable = true;
   /** This content script has brought a port. After an update Firefox starts another one, which knows of no port. */
   let isUsed = false;
 
   document.addEventListener(NEED_EVENT, () => {
-    if (isOff || isBringing || (frame?.isConnected === true && !keepFrame)) return;
+    if (isOff || (frame?.isConnected === true && !keepFrame)) return;
     removeFrame();
     if (!isThere()) return;
-    isBringing = true;
-    void bring("carry").then(() => {
-      isBringing = false;
-      if (isOff) return;
-      frame = placeFrame();
-      isUsed = true;
-      lifeTimer = setTimeout(removeFrame, FRAME_LIFE_MS);
-    });
+    bring("carry");
+    frame = placeFrame();
+    isUsed = true;
+    lifeTimer = setTimeout(removeFrame, FRAME_LIFE_MS);
   });
 
   document.addEventListener(PLAIN_NEED_EVENT, () => {
-    if (!isOff && isThere()) void bring("plain");
+    if (!isOff && isThere()) bring("plain");
   });
 
   document.addEventListener(THERE_EVENT, (event) => {
@@ -129,11 +124,11 @@ const brought = new Set<BroughtScript>();
  * Asks the background to bring a script, once per page, because any script of the page can cause this. If no background
  * answers, the next call asks again.
  */
-async function bring(script: BroughtScript): Promise<void> {
+function bring(script: BroughtScript): void {
   if (brought.has(script)) return;
   brought.add(script);
   const need: ToBackground = { to: "background", type: "bring", script };
-  await chrome.runtime.sendMessage(need).catch(() => brought.delete(script));
+  chrome.runtime.sendMessage(need).catch(() => brought.delete(script));
 }
 
 function tell(type: string, detail: string): void {
