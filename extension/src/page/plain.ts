@@ -73,9 +73,13 @@ function keepPlaying(hasInterrupted: PlainScript["hasInterrupted"]): void {
   });
 }
 
+/** The browser lists a request some milliseconds after its body has ended. */
+const LISTED_MS_MAX = 1000;
+const LISTED_EVERY_MS = 20;
+
 /**
  * Whether the page may read `url`. If no request of the page has told that yet, the browser asks for one byte. It lists
- * a request (`Permits`) when the body has ended, so the body is read and not cancelled. A site that sends more than
+ * a request (`Permits`) after the body has ended, so the body is read and not cancelled. A site that sends more than
  * that one byte has no ranges, and the browser plays its file.
  */
 async function isPermitted(url: string, permits: Permits): Promise<boolean> {
@@ -87,6 +91,8 @@ async function isPermitted(url: string, permits: Permits): Promise<boolean> {
   } catch {
     // The browser says why.
   }
+  for (let ms = 0; !permits.allows(url) && permits.hasAnswered(url) && ms < LISTED_MS_MAX; ms += LISTED_EVERY_MS)
+    await new Promise((resolve) => natives.setTimeout(resolve, LISTED_EVERY_MS));
   return permits.allows(url);
 }
 
