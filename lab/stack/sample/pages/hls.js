@@ -34,9 +34,11 @@ const hls = new Hls({
   maxMaxBufferLength: 10,
 });
 window.samplePlayer = hls;
-// Not faults: a wait for data, a segment appended again in a better quality, a load given up for a lower quality.
+// Not faults: a wait for data, a busy machine's decoder that needs a nudge (fatal after the third in vain), a segment
+// appended again in a better quality, a load given up for a lower quality.
 const ORDINARY = [
   Hls.ErrorDetails.BUFFER_STALLED_ERROR,
+  Hls.ErrorDetails.BUFFER_NUDGE_ON_STALL,
   Hls.ErrorDetails.BUFFER_APPEND_NO_PROGRESS,
   Hls.ErrorDetails.INTERNAL_ABORTED,
 ];
