@@ -98,6 +98,8 @@ export interface StoredChunk {
   askedMs: number;
   isComplete: boolean;
   isKept: boolean;
+  /** How far the readers have used the body. */
+  usedBytes: number;
   /** Ends the wait for readers. */
   wake: () => void;
 }
@@ -135,9 +137,22 @@ export function isKeepable({ head, body, policy, request }: StoredChunk, limits:
   return isFull && fits && policy!.isReusable(request.range !== undefined);
 }
 
-/** The fetched bytes that the reader has used. A client that uses 32 proxies takes a 32nd of a chunk from each. */
-export const usedBy = ({ takenBytes, wantedBytes }: Reader): number =>
-  Math.min(wantedBytes, CONNECTIONS_MAX * takenBytes);
+/** The bytes that were fetched and that no reader has used. */
+export const unreadBytesOf = ({ body, usedBytes }: StoredChunk): number =>
+  Math.max(0, (body?.availableBytes ?? 0) - usedBytes);
+
+/**
+ * Returns how many unread bytes the reader has used with this. A client that uses 32 proxies takes a 32nd of a chunk
+ * from each, and has used the whole.
+ */
+export function noteTaken(reader: Reader, takenBytes: number, wantedBytes: number): number {
+  const { chunk } = reader;
+  const unreadBefore = unreadBytesOf(chunk);
+  reader.takenBytes = takenBytes;
+  reader.wantedBytes = Math.max(reader.wantedBytes, wantedBytes);
+  chunk.usedBytes = Math.max(chunk.usedBytes, Math.min(reader.wantedBytes, CONNECTIONS_MAX * takenBytes));
+  return unreadBefore - unreadBytesOf(chunk);
+}
 
 export const keyOf = (href: string, range: RangeRequest | undefined, pageOrigin: string | undefined): string =>
   `${range ? formatRange(range) : ""} ${pageOrigin ?? ""} ${href}`;
@@ -163,6 +178,7 @@ export function newChunk(key: string, origin: string, request: ChunkRequest): St
     askedMs: 0,
     isComplete: false,
     isKept: false,
+    usedBytes: 0,
     wake: () => undefined,
   };
 }

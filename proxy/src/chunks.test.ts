@@ -231,6 +231,19 @@ test("chunks: a client that takes nothing has no more fetched than its budget, a
   expect(store.stats.originBytes).toBe(56);
 });
 
+test("chunks: bytes that a client takes after its fetch has ended do not count as unread (24 bytes)", async () => {
+  const { origin, open, store } = setup({ unreadBytes: 24 });
+  for (let chunk = 0; chunk < 5; chunk++) {
+    const { lease } = open(`http://o.test/${chunk}`);
+    await origin.fetches[chunk]!.head(16);
+    await origin.fetches[chunk]!.push("0123456789abcdef");
+    await origin.fetches[chunk]!.push(null);
+    lease.take(4, 16);
+    lease.close();
+  }
+  expect(store.stats.originBytes).toBe(80);
+});
+
 test("chunks: a fetch that is given up costs its client what is on the way", async () => {
   const { origin, open } = setup({ unreadBytes: 100 });
   const { lease } = open();

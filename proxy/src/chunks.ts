@@ -17,9 +17,10 @@ import {
   isKeepable,
   leaderOf,
   newChunk,
+  noteTaken,
   payerOf,
+  unreadBytesOf,
   unshareableReason,
-  usedBy,
   type Answer,
   type ChunkLimits,
   type ChunkListener,
@@ -317,9 +318,13 @@ export class ChunkStore {
     body.append(bytes);
     this.#counts.originBytes += bytes.length;
     this.#pinnedBytes += growth;
-    this.#unread.add(payerOf(chunk), bytes.length, this.#limits.unreadBytes, this.#nowMs());
+    this.#countUnread(payerOf(chunk), Math.min(bytes.length, unreadBytesOf(chunk)));
     for (const reader of [...chunk.readers])
       if (chunk.readers.has(reader) && reader.hasHead) reader.listener.onGrowth();
+  }
+
+  #countUnread(client: string, bytes: number): void {
+    if (bytes !== 0) this.#unread.add(client, bytes, this.#limits.unreadBytes, this.#nowMs());
   }
 
   /** Resolves when the readers have use for more of the body than there is. */
@@ -328,7 +333,8 @@ export class ChunkStore {
     while (body.availableBytes < body.totalBytes && !chunk.cancel.signal.aborted) {
       const { readAheadBytes, unreadBytes } = this.#limits;
       const isAhead = chunk.readers.size > 0 && body.availableBytes >= leaderOf(chunk).wantedBytes + readAheadBytes;
-      if (!isAhead && this.#unread.spentBy(payerOf(chunk), unreadBytes, this.#nowMs()) < unreadBytes) return;
+      const mayRead = this.#unread.spentBy(payerOf(chunk), unreadBytes, this.#nowMs()) < unreadBytes;
+      if (!isAhead && (mayRead || body.availableBytes < chunk.usedBytes)) return;
       if (this.#nowMs() >= untilMs)
         throw egressError("aborted", `No reader took a byte of the chunk for ${READERS_SILENT_MS} ms.`);
       await new Promise<void>((resolve) => {
@@ -342,15 +348,9 @@ export class ChunkStore {
   }
 
   #take(reader: Reader, takenBytes: number, wantedBytes: number): void {
-    const { chunk } = reader;
-    if (!chunk.readers.has(reader)) return;
-    const usedBefore = usedBy(reader);
-    reader.takenBytes = takenBytes;
-    reader.wantedBytes = Math.max(reader.wantedBytes, wantedBytes);
-    const used = usedBy(reader) - usedBefore;
-    if (used > 0 && this.#fetching.has(chunk))
-      this.#unread.add(reader.client, -used, this.#limits.unreadBytes, this.#nowMs());
-    chunk.wake();
+    if (!reader.chunk.readers.has(reader)) return;
+    this.#countUnread(reader.client, -noteTaken(reader, takenBytes, wantedBytes));
+    reader.chunk.wake();
   }
 
   #complete(chunk: StoredChunk): void {
@@ -456,7 +456,7 @@ export class ChunkStore {
     chunk.wake();
     const { body, request } = chunk;
     const lostBytes = body ? Math.min(body.totalBytes - body.availableBytes, IN_SOCKETS_BYTES) : 0;
-    this.#unread.add(request.client?.name ?? "", lostBytes, this.#limits.unreadBytes, this.#nowMs());
+    this.#countUnread(request.client?.name ?? "", lostBytes);
   }
 
   #fail(chunk: StoredChunk, rejection: Rejection): void {

@@ -33,10 +33,6 @@ export class Fetches {
     return [...this.#all].values();
   }
 
-  has(chunk: StoredChunk): boolean {
-    return this.#all.has(chunk);
-  }
-
   add(chunk: StoredChunk): void {
     this.#all.add(chunk);
   }
