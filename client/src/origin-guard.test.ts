@@ -2,7 +2,8 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Agent, request } from "undici";
-import { guardedConnector, guardOrigins, isPublicAddress } from "./origin-guard";
+import { connectOrigin } from "./origin-connect";
+import { guardOrigins, isPublicAddress } from "./origin-guard";
 
 test.each([
   ["93.184.216.34", true],
@@ -26,7 +27,7 @@ test.each([
 ])("%s: public is %s", (address, expected) => expect(isPublicAddress(address)).toBe(expected));
 
 describe("connections", () => {
-  const agent = new Agent({ connect: guardedConnector });
+  const agent = new Agent({ connect: connectOrigin });
   let server: Server;
   let port: number;
   beforeAll(async () => {

@@ -5,7 +5,6 @@
 import { lookup, type LookupAddress } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
 import ipaddr from "ipaddr.js";
-import { buildConnector } from "undici";
 import { DownloadError } from "./errors";
 
 let allowedHosts: ReadonlySet<string> | undefined;
@@ -19,7 +18,8 @@ export function isPublicAddress(address: string): boolean {
   return ipaddr.isValid(address) && ipaddr.process(address).range() === "unicast";
 }
 
-const lookupGuarded: LookupFunction = (host, options, callback) => {
+/** For connections: looks a name up, and fails if it leads to an address that may not be asked. */
+export const lookupGuarded: LookupFunction = (host, options, callback) => {
   lookup(host, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
     const fault = error ?? addresses.map(({ address }) => faultOf(host, address)).find((each) => each !== undefined);
     const [first] = addresses ?? [];
@@ -29,15 +29,11 @@ const lookupGuarded: LookupFunction = (host, options, callback) => {
   });
 };
 
-const connect = buildConnector({ lookup: lookupGuarded });
-
-/** For undici: connects if the address may be asked. */
-export const guardedConnector: buildConnector.connector = (options, callback) => {
-  const host = plain(options.hostname);
-  const fault = isIP(host) === 0 ? undefined : faultOf(host, host);
-  if (fault) callback(fault, null);
-  else connect(options, callback);
-};
+/** Why a host that is an address may not be asked. Undefined for a name: its addresses are looked up later. */
+export function faultOfAddress(hostname: string): DownloadError | undefined {
+  const host = plain(hostname);
+  return isIP(host) === 0 ? undefined : faultOf(host, host);
+}
 
 function faultOf(host: string, address: string): DownloadError | undefined {
   if (!allowedHosts || allowedHosts.has(plain(host)) || isPublicAddress(address)) return undefined;

@@ -2,8 +2,8 @@
  * Asks origins in Node, where `fetch` would change the answer: it decodes content codings, limits the headers to 16 KB,
  * drops the question mark of an empty query, and refuses some ports. This module decides nothing about downloads.
  */
-import { PassThrough, pipeline, type Duplex, type Readable } from "node:stream";
-import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+import { pipeline, type Duplex, type Readable } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib";
 import type { RangeRequest } from "@tributary/contract";
 import {
   Agent,
@@ -14,7 +14,7 @@ import {
 } from "undici";
 import { DownloadError, withoutPasswords } from "./errors";
 import { headersFor } from "./modes/http";
-import { guardedConnector } from "./origin-guard";
+import { connectOrigin, tlsOptions } from "./origin-connect";
 import type { AskOrigin, OriginAnswer, OriginRequest } from "./origin";
 
 const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
@@ -23,22 +23,20 @@ const REDIRECTS_MAX = 20;
 /** As in curl. */
 const HEADER_BYTES_MAX = 300 * 1024;
 /** Whoever reads the body limits these times. */
-const LIMITS = {
-  headersTimeout: 0,
-  bodyTimeout: 0,
-  maxHeaderSize: HEADER_BYTES_MAX,
-  connect: guardedConnector,
-} as const;
+const LIMITS = { headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: HEADER_BYTES_MAX, connect: connectOrigin } as const;
 /** The other headers of the caller are for the origin that the caller named: they can tell who asks. */
 const HEADERS_FOR_ALL = ["accept", "accept-language", "user-agent"];
 const USER_AGENT = "tributary/0.1";
 
-const DECODERS: Record<string, () => Duplex> = {
-  gzip: createGunzip,
-  "x-gzip": createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
+/** Each makes a decoder for a body that begins with this byte. */
+const DECODERS: Record<string, (firstByte: number) => Duplex> = {
+  gzip: () => createGunzip(),
+  "x-gzip": () => createGunzip(),
+  // Some servers leave out the zlib format around the data, which all begins with the same four bits (RFC 1950 §2.2).
+  deflate: (firstByte) => ((firstByte & 15) === 8 ? createInflate() : createInflateRaw()),
+  br: () => createBrotliDecompress(),
 };
+const CODINGS_ASKED = "gzip, deflate, br";
 
 let shared: Dispatcher | undefined;
 
@@ -49,7 +47,7 @@ export function dispatcher(): Dispatcher {
   const proxies = { ...(httpProxy && { httpProxy }), ...(httpsProxy && { httpsProxy }) };
   const isProxied = Object.keys(proxies).length > 0;
   return (shared = isProxied
-    ? new EnvHttpProxyAgent({ ...LIMITS, ...proxies, proxyTunnel: false })
+    ? new EnvHttpProxyAgent({ ...LIMITS, ...proxies, proxyTunnel: false, requestTls: tlsOptions() })
     : new Agent(LIMITS));
 }
 
@@ -74,7 +72,7 @@ export const askOrigin: AskOrigin = async (request) => {
   let headers = lowerCased(request.headers);
   let url = request.url;
   for (let redirects = 0; ; redirects++) {
-    const answer = await ask(url, range, headers, signal);
+    const answer = await ask(url, range, decode ? { "accept-encoding": CODINGS_ASKED, ...headers } : headers, signal);
     const location = answer.headers["location"];
     if (!REDIRECT_STATUSES.includes(answer.statusCode) || location === undefined) return describe(answer, decode);
     answer.body.on("error", () => undefined).destroy();
@@ -133,9 +131,8 @@ function describe(answer: Dispatcher.ResponseData, decode: boolean): OriginAnswe
 }
 
 /** Plain arrays, because `slice` of a Buffer copies nothing. Leaving early ends the request. */
-async function* piecesOf(body: Readable): AsyncGenerator<Uint8Array> {
-  for await (const { buffer, byteOffset, byteLength } of body as AsyncIterable<Buffer>)
-    yield new Uint8Array(buffer, byteOffset, byteLength);
+async function* piecesOf(body: AsyncIterable<Buffer>): AsyncGenerator<Uint8Array> {
+  for await (const { buffer, byteOffset, byteLength } of body) yield new Uint8Array(buffer, byteOffset, byteLength);
 }
 
 /** The content codings of a body, in the order in which they were applied (RFC 9110 §8.4). */
@@ -145,17 +142,30 @@ export function codingsOf(contentEncoding: string | undefined): string[] {
 }
 
 /** The body without these codings. Throws if one is not known. */
-export function decoded(body: Readable, codings: readonly string[]): Readable {
-  const decoders = codings.toReversed().map((name) => {
+export function decoded(body: Readable, codings: readonly string[]): AsyncIterable<Buffer> {
+  return codings.reduceRight<AsyncIterable<Buffer>>((source, name) => {
     const make = DECODERS[name];
-    if (make) return make();
+    if (make) return decoderOf(make)(source);
     body.on("error", () => undefined).destroy();
     const known = Object.keys(DECODERS).join(", ");
     throw new DownloadError("contentEncoded", `The content coding is not known: got ${name}, known ${known}.`);
-  });
-  const last = new PassThrough();
-  pipeline([body, ...decoders, last], () => undefined);
-  return last;
+  }, body);
+}
+
+/** An empty body is empty in every coding. */
+function decoderOf(make: (firstByte: number) => Duplex) {
+  return async function* (source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    const pieces = source[Symbol.asyncIterator]();
+    const first = await pieces.next();
+    if (first.done) return;
+    const all = async function* (): AsyncGenerator<Buffer> {
+      yield first.value;
+      yield* { [Symbol.asyncIterator]: () => pieces };
+    };
+    const decoder = make(first.value[0]!);
+    pipeline(all(), decoder, () => undefined);
+    yield* decoder as AsyncIterable<Buffer>;
+  };
 }
 
 function lowerCased(headers: OriginRequest["headers"]): Record<string, string> {

@@ -1,11 +1,19 @@
 /** `tributary gateway`: serves any player on this machine over the proxies. */
 import { Command, InvalidArgumentError } from "commander";
 import { GATEWAY_PORT_DEFAULT, startGateway } from "../gateway";
-import { addRouteOptions, each, wholeNumber, type RouteWords } from "./options";
+import {
+  addRouteOptions,
+  addTrustOptions,
+  each,
+  trustAsTold,
+  wholeNumber,
+  type RouteWords,
+  type TrustWords,
+} from "./options";
 import { stopped } from "./signals";
 import { print, say } from "./terminal";
 
-interface GatewayWords extends RouteWords {
+interface GatewayWords extends RouteWords, TrustWords {
   port: number;
   host: string;
   privateHost: string[];
@@ -22,11 +30,12 @@ export function gatewayCommand(): Command {
     .option("--port <n>", "where it listens; 0: any free port", portNumber, GATEWAY_PORT_DEFAULT)
     .option("--host <address>", "where it listens; another address than loopback lets other machines in", "127.0.0.1")
     .option("--private-host <host>", "with --host: a host of a private network that may be asked", each, []);
-  return addRouteOptions(command).addHelpText("after", EXAMPLE).action(serveUntilStopped);
+  return addTrustOptions(addRouteOptions(command)).addHelpText("after", EXAMPLE).action(serveUntilStopped);
 }
 
 async function serveUntilStopped(given: GatewayWords): Promise<void> {
-  const { origo: origoUrl, record: reportRecords, privateHost: privateHosts, ...words } = given;
+  const { origo: origoUrl, record: reportRecords, privateHost: privateHosts, cacert, insecure, ...words } = given;
+  await trustAsTold({ ...(cacert === undefined ? {} : { cacert }), ...(insecure ? { insecure } : {}) });
   const gateway = await startGateway({ ...words, origoUrl, reportRecords, privateHosts });
   if (gateway.isPublic)
     say(

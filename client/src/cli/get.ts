@@ -9,7 +9,7 @@ import { Exit, STATUS } from "./exit";
 import { fileFault } from "./faults";
 import { jobsOf, type GetWords } from "./jobs";
 import { paced } from "./pace";
-import { addProxyOptions, each, proxyOptionsOf } from "./options";
+import { addProxyOptions, each, proxyOptionsOf, trustAsTold } from "./options";
 import { addRequestOptions, askedOf } from "./requests";
 import { stopped, unlessStopped } from "./signals";
 import { say } from "./terminal";
@@ -42,9 +42,10 @@ async function get(urls: string[], words: GetWords): Promise<void> {
   const addresses = [...urls, ...(await listed(words.inputFile ?? []))];
   const given = proxyOptionsOf(words);
   const tasks = jobsOf(addresses, words).map((job) => {
-    const { url, options, headerNames } = askedOf(job.url, words, given);
-    return { job: { ...job, url }, options, headerNames };
+    const { url, options, forOrigin } = askedOf(job.url, words, given);
+    return { job: { ...job, url }, options, forOrigin };
   });
+  await trustAsTold(words);
   const client = createNodeClient({
     origoUrl: words.origo,
     transport: words.transport,
@@ -55,9 +56,9 @@ async function get(urls: string[], words: GetWords): Promise<void> {
   const source = paced(client, words.limitRate);
   let status: number = STATUS.worked;
   try {
-    for (const { job, options, headerNames } of tasks) {
+    for (const { job, options, forOrigin } of tasks) {
       if (tasks.length > 1 && !words.quiet) say(`${job.url}\n`);
-      if (headerNames.length > 0 && words.mode !== "direct" && !words.quiet) say(whyDirect(headerNames));
+      if (forOrigin.length > 0 && words.mode !== "direct" && !words.quiet) say(whyDirect(forOrigin));
       const problem = await fetchInto(source, job, options).catch((error: unknown) => asExit(error, tasks.length));
       if (stopped.aborted) break;
       if (!problem) continue;
@@ -71,7 +72,7 @@ async function get(urls: string[], words: GetWords): Promise<void> {
 }
 
 const whyDirect = (names: readonly string[]): string =>
-  `Direct: proxies never get headers of yours, only the origin does (${names.join(", ")}).\n`;
+  `Direct: this is for the origin alone, and proxies never get it: ${names.join(", ")}.\n`;
 
 /** One wrong address of several does not stop the others. */
 function asExit(error: unknown, jobCount: number): Exit {

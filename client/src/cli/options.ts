@@ -1,8 +1,12 @@
 /** Options that several commands have, and the values that options take. */
+import { readFile } from "node:fs/promises";
 import { InvalidArgumentError, Option, type Command } from "commander";
 import { CONNECTIONS_MAX, type ByteRange } from "@tributary/contract";
 import { MODES, TRANSPORT_OPTIONS, type GetOptions, type Mode, type TransportOption } from "../api";
+import { trustOrigins } from "../origin-connect";
 import { CONNECTIONS_DEFAULT } from "../settings";
+import { Exit, STATUS } from "./exit";
+import { fileFault } from "./faults";
 
 export const ORIGO_URL_DEFAULT = "http://127.0.0.1:7600";
 
@@ -44,6 +48,34 @@ export function addRouteOptions(command: Command): Command {
         .default("auto"),
     )
     .option("--no-record", "send Origo no record of the downloads");
+}
+
+export interface TrustWords {
+  cacert?: string;
+  insecure?: true;
+}
+
+/** Adds the options that say which certificates of origins are taken. Proxies take those that every browser takes. */
+export function addTrustOptions(command: Command, consequence = ""): Command {
+  return command
+    .option("--cacert <file>", `trust these authorities (PEM) for direct requests${consequence}`)
+    .option("-k, --insecure", `take any certificate in direct requests${consequence}`);
+}
+
+/** Throws an Exit if the file is of no use. */
+export async function trustAsTold({ cacert, insecure }: TrustWords): Promise<void> {
+  const ca =
+    cacert === undefined
+      ? undefined
+      : await readFile(cacert, "utf8").catch((error: unknown) => {
+          throw fileFault("read", cacert, error);
+        });
+  if (ca !== undefined && !ca.includes("-----BEGIN CERTIFICATE-----"))
+    throw new Exit(
+      STATUS.failed,
+      `${cacert} has no certificate in PEM: the line -----BEGIN CERTIFICATE----- is missing.`,
+    );
+  trustOrigins({ ...(ca === undefined ? {} : { ca }), ...(insecure ? { insecure } : {}) });
 }
 
 /** Adds the options that say how proxies are used for a download. */

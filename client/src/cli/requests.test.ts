@@ -19,11 +19,11 @@ describe("requests", () => {
     expect(asked(URL_OF_A, "--timeout", "2.5", "--retry", "0", "--no-cache", "--compressed", "--range", "0-9")).toEqual(
       {
         url: URL_OF_A,
-        headerNames: [],
+        forOrigin: [],
         options: { timeoutMs: 2500, retries: 0, cache: "no-cache", decode: true, range: { start: 0, end: 9 } },
       },
     );
-    expect(asked(URL_OF_A)).toEqual({ url: URL_OF_A, headerNames: [], options: {} });
+    expect(asked(URL_OF_A)).toEqual({ url: URL_OF_A, forOrigin: [], options: {} });
   });
 
   test.each([
@@ -56,7 +56,9 @@ describe("requests", () => {
   });
 
   test("requests: headers and --no-fallback contradict each other", () => {
-    expect(() => askedOf(URL_OF_A, parse("-A", "x"), { allowFallback: false })).toThrow(/only the origin gets headers/);
+    expect(() => askedOf(URL_OF_A, parse("-A", "x"), { allowFallback: false })).toThrow(
+      /these are for the origin alone: user-agent/,
+    );
   });
 });
 
@@ -85,7 +87,7 @@ describe("requests at an origin", () => {
     expect(other.requests.at(-1)?.headers).toMatchObject({ "user-agent": "x/1" });
     expect(JSON.stringify(other.requests)).not.toMatch(/geheim|authorization/);
     expect(stdout + stderr).not.toContain("geheim");
-    expect(stderr).toContain("Direct: proxies never get headers of yours, only the origin does (authorization,");
+    expect(stderr).toContain("Direct: this is for the origin alone, and proxies never get it: authorization,");
   });
 
   test.each(["ftp://me:geheim@h/f", "http://me:geheim@[broken/f", "http://me:geheim@127.0.0.1:1/f"])(

@@ -3,7 +3,7 @@ import { InvalidArgumentError, Option, type Command } from "commander";
 import type { ByteRange } from "@tributary/contract";
 import type { GetOptions } from "../api";
 import { UsageError } from "./exit";
-import { byteCount, byteRange, seconds, wholeNumber } from "./options";
+import { addTrustOptions, byteCount, byteRange, seconds, wholeNumber, type TrustWords } from "./options";
 
 /** These headers have options of their own, or frame the message. */
 const OWN_OPTIONS: Record<string, string> = { range: "--range", "accept-encoding": "--compressed" };
@@ -18,7 +18,7 @@ const FRAMING = [
   "upgrade",
 ];
 
-export interface RequestWords {
+export interface RequestWords extends TrustWords {
   range?: ByteRange;
   header?: [string, string][];
   user?: string;
@@ -32,8 +32,8 @@ export interface RequestWords {
 }
 
 export function addRequestOptions(command: Command): Command {
-  return command
-    .optionsGroup("Requests:")
+  command.optionsGroup("Requests:");
+  return addTrustOptions(command, "; then no proxy is used")
     .option("--range <A-B>", "bytes A to B, both included", byteRange)
     .option("-H, --header <header>", "send the origin a header, e.g. 'Cookie: a=b'; then no proxy is used", header)
     .option("-u, --user <name:password>", "log in at the origin; then no proxy is used")
@@ -71,8 +71,8 @@ function header(text: string, before: readonly [string, string][] = []): [string
 export interface Asked {
   url: string;
   options: GetOptions;
-  /** The names of the user's headers. */
-  headerNames: string[];
+  /** What only the origin gets: the names of the user's headers, and options. Then no proxy is used. */
+  forOrigin: string[];
 }
 
 /**
@@ -82,7 +82,11 @@ export interface Asked {
 export function askedOf(address: string, words: RequestWords, given: GetOptions): Asked {
   const { url, login } = withoutLogin(address);
   const headers = headersOf(words, login);
-  const headerNames = Object.keys(headers);
+  const forOrigin = [
+    ...Object.keys(headers),
+    ...(words.cacert === undefined ? [] : ["--cacert"]),
+    ...(words.insecure ? ["--insecure"] : []),
+  ];
   const { range, timeout, retry } = words;
   const options: GetOptions = {
     ...given,
@@ -92,12 +96,12 @@ export function askedOf(address: string, words: RequestWords, given: GetOptions)
     ...(words.compressed ? { decode: true } : {}),
     ...(words.cache ? {} : { cache: "no-cache" }),
   };
-  if (headerNames.length === 0) return { url, options, headerNames };
+  if (forOrigin.length === 0) return { url, options, forOrigin };
   if (given.allowFallback === false && given.mode !== "direct")
     throw new UsageError(
-      `--no-fallback forbids to ask the origin, and only the origin gets headers: ${headerNames.join(", ")}.`,
+      `--no-fallback forbids to ask the origin, and these are for the origin alone: ${forOrigin.join(", ")}.`,
     );
-  return { url, options: { ...options, mode: "direct", headers }, headerNames };
+  return { url, options: { ...options, mode: "direct", headers }, forOrigin };
 }
 
 function headersOf({ header = [], user, userAgent, referer }: RequestWords, login: string | undefined) {

@@ -1,7 +1,7 @@
 /** Mode `direct` over real sockets: what servers do wrong, and what comes of it. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { gzipSync } from "node:zlib";
+import { deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import type { DownloadRecord } from "@tributary/contract/schema";
 import { bytesOf, Origo, readAll } from "../../test/support";
 import type { GetOptions } from "../api";
@@ -230,6 +230,24 @@ describe("answers as they are", () => {
     expectFile(await get("/f.tar.gz", { decode: true }));
     handler = (_request, response) => response.writeHead(200, { "content-encoding": "gzip" }).end(FILE);
     expect((await get("/", { decode: true, retries: 0 })).record.outcome).toBe("failed");
+  });
+
+  test.each([
+    ["deflate", deflateSync(FILE), FILE],
+    ["deflate without the zlib format", deflateRawSync(FILE), FILE],
+    ["an empty body in gzip", Buffer.alloc(0), Buffer.alloc(0)],
+    ["gzip of nothing", gzipSync(""), Buffer.alloc(0)],
+  ])("direct: decode asks for codings and unpacks %s", async (name, sent, expected) => {
+    let accepted: string | undefined;
+    handler = (request, response) => {
+      accepted = request.headers["accept-encoding"];
+      const coding = name.startsWith("deflate") ? "deflate" : "gzip";
+      response.writeHead(200, { "content-encoding": coding, "content-length": sent.length }).end(sent);
+    };
+    expectFile(await get("/", { decode: true, retries: 0 }), expected);
+    expect(accepted).toContain("deflate");
+    await get("/");
+    expect(accepted).toBe("identity");
   });
 
   test("direct: follows 20 redirects, and the caller's password does not follow to another origin", async () => {

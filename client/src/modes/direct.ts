@@ -30,7 +30,7 @@ const DOUBTS: ReadonlySet<RejectionKind> = new Set<RejectionKind>(["planMismatch
 /** The same request may succeed later. */
 const BUSY_STATUSES = [408, 425, 429, 502, 503, 504];
 /** A connection that breaks so may hold the next time. */
-const BROKEN_CODES = ["ECONNRESET", "EPIPE", "ETIMEDOUT", "EAI_AGAIN", "UND_ERR_SOCKET"];
+const BROKEN_CODES = ["ECONNRESET", "EPIPE", "ETIMEDOUT", "EAI_AGAIN", "UND_ERR_SOCKET", "UND_ERR_CONNECT_TIMEOUT"];
 /** The wait after a request that brought nothing. It doubles from the third one on. */
 const BACKOFF_MS = 1000;
 /** The wait before the next request if the last one brought bytes. */
