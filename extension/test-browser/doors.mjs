@@ -1,7 +1,8 @@
 /**
  * Doors: what the browser does not let a page fetch, or gives to the page's own service worker, the transport is not
- * asked for. Each check gets the browser with the extension, two origins and their log, `openPage` (a page at `home`
- * with a query) and `isCarried` (whether a page's request is carried).
+ * asked for. Each check gets the browser with the extension, two origins, the port of a third one that speaks http and
+ * https, the log of all, `openPage` (a page at `home` with a query) and `isCarried` (whether a page's request is
+ * carried).
  */
 /* global document, navigator, XMLHttpRequest */
 import assert from "node:assert/strict";
@@ -13,6 +14,7 @@ export const DOOR_CHECKS = {
   "a policy that the page adds counts from then on": addedPolicy,
   "a policy that only reports changes nothing": reportedPolicy,
   "a redirect to where the page's policy forbids is not followed for it": forbiddenRedirect,
+  "what the browser asks over https is not fetched in the clear": upgraded,
   "what the browser has or preloads is not fetched again": knownFiles,
 };
 
@@ -118,6 +120,31 @@ async function forbiddenRedirect({ home, other, openPage, isCarried }) {
   const target = encodeURIComponent(addressOf(other, "/text.mp4", 6));
   assert.deepEqual(await both(page, `${home}/text.mp4?redirect=${target}`), ["TypeError", "error"]);
   await page.close();
+}
+
+/** With the policy the browser asks for an http address over https, and the `Response` keeps the address. */
+async function upgraded({ browser, dualPort, log }) {
+  const media = (count) => addressOf(`http://media.test:${dualPort}`, "/text.mp4", count);
+  const policy = encodeURIComponent("upgrade-insecure-requests");
+  for (const [scheme, query] of [
+    ["https", `?content-security-policy=${policy}`],
+    ["https", ""],
+    ["http", `?content-security-policy=${policy}`],
+    ["http", ""],
+  ]) {
+    const page = await browser.newPage();
+    await page.goto(`${scheme}://page.test:${dualPort}/page.html${query}`);
+    const isAsWritten = scheme === "http" && query === "";
+    log.length = 0;
+    for (let count = 0; count < 30 && carriedOf(log, "/text.mp4") === 0; count++) {
+      await both(page, media(count));
+      if (!isAsWritten && count === 3) break;
+      await pause(100);
+    }
+    const inTheClear = log.filter(({ isSecure, native }) => !isSecure && !native).length;
+    assert.equal(inTheClear > 0, isAsWritten, `${scheme} ${query}`);
+    await page.close();
+  }
 }
 
 async function knownFiles({ home, log, openPage, isCarried }) {

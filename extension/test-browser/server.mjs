@@ -3,9 +3,17 @@
  * requests, which have a referrer, from the transport's, which have none. For the transport the origin plays the proxy,
  * too: it allows access and sends the origin's CORS headers under other names.
  */
+import { execFileSync } from "node:child_process";
+import fs from "node:fs";
 import http from "node:http";
+import https from "node:https";
+import net from "node:net";
+import os from "node:os";
+import path from "node:path";
 import { URLSearchParams } from "node:url";
 
+/** The first byte of a connection that begins with TLS (RFC 8446 §5.1). */
+const TLS_HANDSHAKE = 22;
 export const MEDIA_BYTES = 3_000_000;
 export const media = Buffer.alloc(MEDIA_BYTES);
 for (let at = 0, state = 1; at < MEDIA_BYTES; at++) {
@@ -17,13 +25,45 @@ const REWRITTEN = Buffer.from(media).reverse();
 const TEXT = Buffer.from(`{"text":"Grüße, 世界"${" ".repeat(20_000)}}`);
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Starts one origin. `log` gets { path, native, range, method }. */
+/** Starts one origin. `log` gets { path, native, range, method, isSecure }. */
 export async function startOrigin(port, log) {
-  const server = http.createServer((request, response) => {
-    answer(request, response, log).catch(() => response.destroy());
-  });
+  const server = http.createServer(listener(log));
   await new Promise((resolve) => server.listen(port, "127.0.0.1", resolve));
   return server;
+}
+
+function listener(log) {
+  return (request, response) => {
+    answer(request, response, log).catch(() => response.destroy());
+  };
+}
+
+/** Starts an origin for names below `.test` on one port, which speaks https to who begins with TLS, and else http. */
+export async function startDualOrigin(log) {
+  const plain = http.createServer(listener(log));
+  const secure = https.createServer(certificate(), listener(log));
+  const server = net.createServer((socket) => {
+    socket.on("error", () => undefined);
+    socket.once("readable", () => {
+      const first = socket.read();
+      if (first === null) return;
+      socket.unshift(first);
+      (first[0] === TLS_HANDSHAKE ? secure : plain).emit("connection", socket);
+    });
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return server;
+}
+
+function certificate() {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "tributary-origin-"));
+  const [key, cert] = ["key", "cert"].map((name) => path.join(folder, name));
+  const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
+  const subject = ["-subj", "/CN=media.test", "-addext", "subjectAltName=DNS:*.test"];
+  execFileSync("openssl", ["req", "-x509", ...kind, "-keyout", key, "-out", cert, ...subject], { stdio: "pipe" });
+  const pair = { key: fs.readFileSync(key), cert: fs.readFileSync(cert) };
+  fs.rmSync(folder, { recursive: true });
+  return pair;
 }
 
 async function answer(request, response, log) {
@@ -38,6 +78,7 @@ async function answer(request, response, log) {
     native: !isTransport,
     range: request.headers.range ?? null,
     method: request.method,
+    isSecure: request.socket.encrypted === true,
   });
   if (query.has("wait")) await pause(Number(query.get("wait")));
   if (query.has("redirect"))

@@ -13,7 +13,7 @@ import { fileURLToPath } from "node:url";
 import { extensionId, launch } from "./browser.mjs";
 import { DOOR_CHECKS } from "./doors.mjs";
 import { HOSTILE_CHECKS } from "./hostile.mjs";
-import { MEDIA_BYTES, startOrigin } from "./server.mjs";
+import { MEDIA_BYTES, startDualOrigin, startOrigin } from "./server.mjs";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const root = path.resolve(here, "../..");
@@ -39,8 +39,9 @@ const LIKE = {
 };
 
 const log = [];
-const servers = [await startOrigin(0, log), await startOrigin(0, log)];
+const servers = [await startOrigin(0, log), await startOrigin(0, log), await startDualOrigin(log)];
 const [home, other] = servers.map((server) => `http://127.0.0.1:${server.address().port}`);
+const dualPort = servers[2].address().port;
 const problems = [];
 let passedCount = 0;
 let askedCount = 0;
@@ -52,7 +53,8 @@ execFileSync("npx", ["webpack", "--config", path.join(here, "webpack.config.js")
 });
 const plain = await launch();
 const extended = await launch(path.join(root, "extension/dist/transparency"), [
-  "--host-resolver-rules=MAP *.googlevideo.com 127.0.0.1",
+  "--host-resolver-rules=MAP *.googlevideo.com 127.0.0.1, MAP *.test 127.0.0.1",
+  "--ignore-certificate-errors",
 ]);
 try {
   await compareScenarios();
@@ -62,7 +64,15 @@ try {
   await check("media are carried in pages with strict policies", strictPolicies);
   await check("YouTube's GET requests are carried only with experiments on", youTube);
   await check("nothing in the page's document names the extension", unnamed);
-  const setting = { browser: extended, home, other, log, openPage: (query) => openPage(extended, query), isCarried };
+  const setting = {
+    browser: extended,
+    home,
+    other,
+    dualPort,
+    log,
+    openPage: (query) => openPage(extended, query),
+    isCarried,
+  };
   for (const [name, run] of Object.entries({ ...DOOR_CHECKS, ...HOSTILE_CHECKS }))
     await check(name, () => run(setting));
 } finally {

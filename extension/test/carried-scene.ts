@@ -71,7 +71,7 @@ export function make(native: Native | Error = {}, range: ByteRange | null = null
     clearTimeout: (id: number) => clock.timers.get(id) && clock.timers.set(id, { atMs: Infinity, callback: () => 0 }),
   };
   const calls = {
-    link: { noteDirect: (bytes: number) => (seen.direct += bytes) },
+    link: { noteDirect: (bytes: number) => (seen.direct += bytes), allows: () => true },
     clock: timing,
     noteLimited: (url: string) => seen.limited.push(url),
     compare: (answer: unknown) => {

@@ -58,7 +58,7 @@ export function make() {
     isThere: () => calls.isThere,
     permits: {
       allows: (url) => url !== FORBIDDEN,
-      hasAnswered: (url) => url !== FORBIDDEN,
+      willAllow: async (url) => url !== FORBIDDEN,
       targets: ["https://cdn.example"],
       phraseOf: () => undefined,
     },

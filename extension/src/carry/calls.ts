@@ -48,7 +48,7 @@ export class Calls {
   readonly #comparing = new Set<number>();
 
   constructor(
-    readonly link: Pick<Link, "ask" | "post" | "lose" | "noteDirect" | "phraseOf" | "isThere">,
+    readonly link: Pick<Link, "ask" | "post" | "lose" | "noteDirect" | "phraseOf" | "isThere" | "allows" | "willAllow">,
     readonly clock: Clock,
   ) {}
 

@@ -223,7 +223,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
     this.#endCall("late");
     if (this.#isCompared) {
       const copy = (): SiteBody => site.copy();
-      showTransport(this.#calls, this.#page.asked, this.#request, { head, startedMs: this.#startedMs, copy });
+      void showTransport(this.#calls, this.#page.asked, this.#request, { head, startedMs: this.#startedMs, copy });
     }
     this.#serveSite(site);
   }

@@ -40,7 +40,7 @@ const make: MakeCarrier = (link, natives) => {
   const shows = (wanted: MediaRequest): ((head: SiteHead, copy: () => SiteBody) => void) => {
     const startedMs = clock.nowMs();
     return (head, copy) => {
-      if (!worker.mayAnswer()) showTransport(calls, page.asked, wanted, { head, startedMs, copy });
+      if (!worker.mayAnswer()) void showTransport(calls, page.asked, wanted, { head, startedMs, copy });
     };
   };
   return {

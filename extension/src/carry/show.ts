@@ -6,19 +6,47 @@ import type { Asked } from "./site";
 
 export type SiteBody = AsyncIterable<Uint8Array<ArrayBuffer>>;
 
-/** `copy` is called at once if the body is wanted. */
-export function showTransport(
+/**
+ * `copy` is called at once if the body is wanted. The browser's list of requests may have to permit the address
+ * (`Permits`), and it has a request only after its end. The answer then waits in memory.
+ */
+export async function showTransport(
   calls: Calls,
   asked: Asked,
   wanted: MediaRequest,
   { head, startedMs, copy }: { head: SiteHead; startedMs: number; copy: () => SiteBody },
-): void {
+): Promise<void> {
   // The browser upgraded the request, so a proxy must not ask in the clear.
   if (wanted.url.startsWith("http:") && head.url.startsWith("https:")) return;
-  const nowMs = calls.clock.nowMs();
-  asked.note(wanted.url, nowMs);
-  const comparing = calls.compare({ ...wanted, head, headMs: Math.round(nowMs - startedMs) });
-  if (head.status < 300) void sendBody(copy(), comparing);
+  const headMs = Math.round(calls.clock.nowMs() - startedMs);
+  let body = head.status < 300 ? copy() : null;
+  if (!calls.link.allows(wanted.url)) {
+    body &&= await kept(body);
+    if (!(await calls.link.willAllow(wanted.url))) return;
+  }
+  asked.note(wanted.url, calls.clock.nowMs());
+  const comparing = calls.compare({ ...wanted, head, headMs });
+  if (body !== null) void sendBody(body, comparing);
+}
+
+/** The body after its end, up to the part that is compared. */
+async function kept(body: SiteBody): Promise<SiteBody> {
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  let bytes = 0;
+  let failure: unknown;
+  try {
+    for await (const piece of body) {
+      pieces.push(piece);
+      bytes += piece.length;
+      if (bytes >= COMPARED_BYTES_MAX) break;
+    }
+  } catch (error) {
+    failure = error;
+  }
+  return (async function* () {
+    yield* pieces;
+    if (failure !== undefined) throw failure;
+  })();
 }
 
 /** Sends up to the part that is compared. */

@@ -12,7 +12,6 @@ import {
   SWITCH_EVENT,
   THERE_EVENT,
 } from "../shared/names";
-import { keepLatest } from "../shared/keep-latest";
 import { useRules, type RuleSet } from "../shared/rules";
 import { patchFetch } from "./fetch";
 import { Link, type MakeCarrier } from "./link";
@@ -21,9 +20,14 @@ import { Permits } from "./permits";
 import { watchPlainVideos } from "./plain";
 import { patchXhr } from "./xhr";
 
-const ASKED_NAMES_MAX = 256;
+const LISTED_MAX = 256;
 
-const permits = new Permits(() => document.querySelectorAll("meta[http-equiv]").length, makeWasAsked());
+const permits = new Permits({
+  countPolicies: () => document.querySelectorAll("meta[http-equiv]").length,
+  takeListed: makeTakeListed(),
+  nowMs: () => performance.now(),
+  setTimeout: natives.setTimeout,
+});
 const link = new Link({
   permits,
   summon: () => natives.tell(NEED_EVENT),
@@ -59,22 +63,23 @@ function listen(): void {
 }
 
 /**
- * Tells whether the browser has listed a request for an address (Resource Timing). The page's own list may be full or
- * cleared; what an observer hears does not depend on it.
+ * The browser's list of requests (Resource Timing). The page's own list may be full or cleared; what an observer hears
+ * does not depend on it.
  */
-function makeWasAsked(): (url: string) => boolean {
-  const names = new Map<string, true>();
+function makeTakeListed(): () => PerformanceEntry[] {
+  const heard: PerformanceEntry[] = [];
   let observer: PerformanceObserver | undefined;
   const note = (entries: PerformanceEntryList): void => {
-    for (const { name } of entries) keepLatest(names, name, true, ASKED_NAMES_MAX);
+    heard.push(...entries.slice(-LISTED_MAX));
+    heard.splice(0, heard.length - LISTED_MAX);
   };
-  return (url) => {
+  return () => {
     if (observer === undefined) {
       observer = new PerformanceObserver((list) => note(list.getEntries()));
       observer.observe({ type: "resource", buffered: true });
     }
     note(observer.takeRecords());
-    return names.has(url);
+    return heard.splice(0);
   };
 }
 

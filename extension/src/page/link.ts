@@ -21,7 +21,7 @@ export interface LinkEnvironment {
   connected(): void;
   /** False once the extension is disabled, removed or updated: then nothing answers on the port. */
   isThere(): boolean;
-  permits: Pick<Permits, "allows" | "hasAnswered" | "targets" | "phraseOf">;
+  permits: Pick<Permits, "allows" | "willAllow" | "targets" | "phraseOf">;
 }
 
 /** What the carrying script gives the page. `natives` are the browser's own functions. */
@@ -100,11 +100,11 @@ export class Link {
     if (this.#state === "ready") this.post({ type: "direct", bytes });
   }
 
-  /** Sends to the transport. A comparison is about an address that the browser has answered. */
+  /** Sends to the transport. A comparison is about an address that the document may fetch. */
   post(given: Exclude<ToTransport, Get>, transfer: Transferable[] = []): void {
     // The copy's fields cannot change after the check.
     const message = { ...given } as ToTransport;
-    if (message.type === "get" || (message.type === "compare" && !this.#env.permits.hasAnswered(message.url))) return;
+    if (message.type === "get" || (message.type === "compare" && !this.#env.permits.allows(message.url))) return;
     this.#port?.postMessage(message, transfer);
   }
 
@@ -114,6 +114,16 @@ export class Link {
     const isPermitted = this.#env.permits.allows(message.url);
     if (isPermitted) this.#port?.postMessage(message);
     return isPermitted;
+  }
+
+  /** See `Permits`. */
+  allows(url: string): boolean {
+    return this.#env.permits.allows(url);
+  }
+
+  /** See `Permits`. */
+  willAllow(url: string): Promise<boolean> {
+    return this.#env.permits.willAllow(url);
   }
 
   /** See `Permits`. */

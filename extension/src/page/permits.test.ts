@@ -4,14 +4,19 @@ const OK = { status: 200, statusText: "OK" };
 const CDN = "https://cdn.example";
 
 function make() {
-  const page = { policies: 0, asked: [] as string[] };
-  return {
-    page,
-    permits: new Permits(
-      () => page.policies,
-      (url) => page.asked.includes(url),
-    ),
-  };
+  const page = { policies: 0, nowMs: 0, listed: [] as { name: string; startTime: number }[], waits: 0 };
+  const permits = new Permits({
+    countPolicies: () => page.policies,
+    takeListed: () => page.listed.splice(0),
+    nowMs: () => page.nowMs,
+    setTimeout: (callback) => {
+      page.waits += 1;
+      queueMicrotask(callback);
+    },
+  });
+  const list = (...names: string[]): void =>
+    void page.listed.push(...names.map((name) => ({ name, startTime: page.nowMs })));
+  return { page, permits, list };
 }
 
 test("permits: a folder is permitted once the browser has brought a file of it", () => {
@@ -51,12 +56,11 @@ describe("permits: sites that have a folder for each segment", () => {
   });
 
   test("in the clear, too, and not after the page adds a policy", () => {
-    const { page, permits } = make();
+    const { page, permits, list } = make();
     const names = [1, 2, 3].map((at) => `http://cdn.example/v/${at}/s.ts`);
     for (const name of names) permits.note(name, name, OK);
-    page.asked = names.slice(0, 2);
     expect(permits.allows("http://cdn.example/v/9/s.ts")).toBe(false);
-    page.asked = names;
+    list(names[0]!);
     expect(permits.allows("http://cdn.example/v/9/s.ts")).toBe(true);
     page.policies = 1;
     expect(permits.allows("http://cdn.example/v/9/s.ts")).toBe(false);
@@ -69,14 +73,46 @@ test("permits: an address that the browser upgrades to https is never permitted"
   expect([permits.allows("http://cdn.example/a/2.ts"), permits.allows(`${CDN}/a/2.ts`)]).toEqual([false, false]);
 });
 
-test("permits: an address in the clear is permitted only if the browser asked for it so", () => {
-  const { page, permits } = make();
+describe("permits: an address in the clear", () => {
   const [first, next] = ["http://cdn.example/a/1.ts", "http://cdn.example/a/2.ts"];
-  permits.note(first, first, OK);
-  page.asked = [first.replace("http:", "https:")];
-  expect(permits.allows(next)).toBe(false);
-  page.asked = [first];
-  expect(permits.allows(next)).toBe(true);
+
+  test("is permitted only if the browser asked its origin so", () => {
+    const { permits, list } = make();
+    permits.note(first, first, OK);
+    list(first.replace("http:", "https:"), "http://other.example/a/1.ts");
+    expect(permits.allows(next)).toBe(false);
+    list("http://cdn.example/page.css");
+    expect([permits.allows(next), permits.allows("http://cdn.example/b/1.ts")]).toEqual([true, false]);
+  });
+
+  test("is not permitted by what the browser asked before a policy", async () => {
+    const { page, permits, list } = make();
+    list(first);
+    [page.policies, page.nowMs] = [1, 1000];
+    permits.note(first, first, OK);
+    expect(await permits.willAllow(first)).toBe(false);
+    list(next);
+    expect(permits.allows(next)).toBe(true);
+  });
+
+  test("is permitted when the browser lists it a little later", async () => {
+    const { page, permits, list } = make();
+    permits.note(first, first, OK);
+    const permitted = permits.willAllow(first);
+    list(first);
+    expect(await permitted).toBe(true);
+    expect(page.waits).toBe(1);
+  });
+
+  test("that the browser upgrades is waited for in vain, and one of no answer is not waited for", async () => {
+    const { page, permits, list } = make();
+    permits.note(first, first, OK);
+    list(first.replace("http:", "https:"));
+    expect(await permits.willAllow(first)).toBe(false);
+    const { waits } = page;
+    expect(await permits.willAllow("http://cdn.example/b/1.ts")).toBe(false);
+    expect([waits > 10, page.waits - waits]).toEqual([true, 0]);
+  });
 });
 
 test("permits: a redirect permits the folder that was asked for, and its end as a target only", () => {

@@ -73,10 +73,6 @@ function keepPlaying(hasInterrupted: PlainScript["hasInterrupted"]): void {
   });
 }
 
-/** The browser lists a request some milliseconds after its body has ended. */
-const LISTED_MS_MAX = 1000;
-const LISTED_EVERY_MS = 20;
-
 /**
  * Whether the page may read `url`. If no request of the page has told that yet, the browser asks for one byte. It lists
  * a request (`Permits`) after the body has ended, so the body is read and not cancelled. A site that sends more than
@@ -91,9 +87,7 @@ async function isPermitted(url: string, permits: Permits): Promise<boolean> {
   } catch {
     // The browser says why.
   }
-  for (let ms = 0; !permits.allows(url) && permits.hasAnswered(url) && ms < LISTED_MS_MAX; ms += LISTED_EVERY_MS)
-    await new Promise((resolve) => natives.setTimeout(resolve, LISTED_EVERY_MS));
-  return permits.allows(url);
+  return permits.willAllow(url);
 }
 
 /** Whether the body has one byte at most. */

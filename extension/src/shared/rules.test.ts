@@ -1,4 +1,4 @@
-import { carriedAddress, carriedHeaders, isManifestUrl, mediaUrl, closedRange, useRules } from "./rules";
+import { carriedAddress, carriedHeaders, isManifestUrl, mediaUrl, pageMediaUrl, closedRange, useRules } from "./rules";
 
 describe("rules: which addresses are media", () => {
   test.each([
@@ -122,4 +122,13 @@ describe("rules: experiments", () => {
     );
     expect(carriedAddress(new URL("https://a.example/x.m4s?rn=1"))).toBe("https://a.example/x.m4s?rn=1");
   });
+});
+
+test("rules: for a page over https, nothing is asked in the clear", () => {
+  const answers = ["https://page.example", "http://page.example"].flatMap((page) =>
+    ["https://a.example/1.ts", "http://a.example/1.ts", "http://127.0.0.1/1.ts", "http://a.example/1.css"].map(
+      (url) => pageMediaUrl(url, page) !== null,
+    ),
+  );
+  expect(answers).toEqual([true, false, false, false, true, true, true, false]);
 });

@@ -63,6 +63,15 @@ export function mediaUrl(url: string, base?: string): URL | null {
   return (givenAnswer(ruleSet.given, parsed) ?? isCarried) === true ? parsed : null;
 }
 
+/**
+ * The same for a page of `pageOrigin`. In a page over https the browser blocks an address in the clear, or asks for it
+ * over https (mixed content). Only the viewer's own machine is asked as written, and no proxy reaches that.
+ */
+export function pageMediaUrl(url: string, pageOrigin: string): URL | null {
+  const parsed = mediaUrl(url);
+  return parsed?.protocol === "http:" && pageOrigin.startsWith("https:") ? null : parsed;
+}
+
 /** The address that the proxies are asked for: `url` as written, without the noise that its rule names. */
 export function carriedAddress(url: URL): string {
   const noise = ruleFor(url)?.[3];

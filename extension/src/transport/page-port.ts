@@ -16,7 +16,7 @@ import {
   type ToPage,
   type ToTransport,
 } from "../shared/messages";
-import { carriedAddress, mediaUrl } from "../shared/rules";
+import { carriedAddress, mediaUrl, pageMediaUrl } from "../shared/rules";
 import { refusalOf } from "./comparison";
 import { PortComparisons } from "./port-comparisons";
 import { isRefusal } from "./detours";
@@ -139,7 +139,7 @@ export class PagePort {
   #get(message: Get): void {
     const { id } = message;
     if (this.#requests.has(id) || this.#waiting.has(id)) return;
-    const target = mediaUrl(message.url);
+    const target = pageMediaUrl(message.url, this.pageOrigin);
     if (target === null) return this.#goNative(id, "rule", "not a media address");
     const { enabled, mode } = this.#host.settings();
     if (!enabled) return this.#goNative(id, "off", "");

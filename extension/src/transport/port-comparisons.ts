@@ -4,7 +4,7 @@
  */
 import type { GetOptions } from "@tributary/client";
 import type { ToPage, ToTransport } from "../shared/messages";
-import { carriedAddress, mediaUrl } from "../shared/rules";
+import { carriedAddress, pageMediaUrl } from "../shared/rules";
 import { compare, COMPARISON_MS_MAX, SiteBody, type Verdict } from "./comparison";
 import { isRefusal } from "./detours";
 import { tellsLimit } from "./allowance";
@@ -34,7 +34,7 @@ export class PortComparisons {
 
   /** Begins a comparison if the answer `message` is worth one. Otherwise the page need not show its body. */
   begin(message: Compare): void {
-    const target = mediaUrl(message.url);
+    const target = pageMediaUrl(message.url, this.pageOrigin);
     const { enabled, mode } = this.host.settings();
     const isWanted = target !== null && enabled && mode !== "direct" && !this.#bodies.has(message.id);
     if (!isWanted || !this.#start(message, target)) this.post({ type: "enough", id: message.id });

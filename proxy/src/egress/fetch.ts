@@ -186,7 +186,9 @@ export class Egress {
       checkHops(hops);
       if (!URL.canParse(location, url.href))
         throw egressError("badRedirect", "The origin redirects to a location that is not a URL.");
-      url = this.vet(new URL(location, url.href).href);
+      const target = this.vet(new URL(location, url.href).href);
+      checkScheme(wanted.pageOrigin, url, target);
+      url = target;
     }
   }
 
@@ -310,6 +312,15 @@ export function originHeader(pageOrigin: string | undefined, way: readonly Pick<
     return before !== origin && before !== pageOrigin;
   });
   return isTainted ? "null" : pageOrigin;
+}
+
+/**
+ * For a page, a redirect from https to http is not followed. The page's browser may block that (mixed content) or ask
+ * over https, by policies that a proxy does not know.
+ */
+function checkScheme(pageOrigin: string | undefined, { protocol, host }: URL, target: URL): void {
+  if (pageOrigin === undefined || protocol !== "https:" || target.protocol === "https:") return;
+  throw egressError("badRedirect", `The origin redirects from https to http: ${host} to ${target.host}.`);
 }
 
 /** Without the hops nobody could judge the answer as the Fetch standard does, so a client must get all of them. */

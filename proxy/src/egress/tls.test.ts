@@ -1,6 +1,7 @@
 /** Tests TLS to a vetted address: the certificate must match the name in the URL, not the address. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import http from "node:http";
 import https from "node:https";
 import net, { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -13,6 +14,8 @@ const folder = mkdtempSync(path.join(tmpdir(), "tributary-tls-"));
 let server: https.Server;
 let port: number;
 let cert: Buffer;
+let clear: string;
+let clearServer: http.Server;
 let names: (string | false | null | undefined)[] = [];
 
 beforeAll(async () => {
@@ -41,22 +44,31 @@ beforeAll(async () => {
   cert = readFileSync(certFile);
   server = https.createServer({ key: readFileSync(keyFile), cert }, (request, response) => {
     names.push((request.socket as TLSSocket).servername);
+    if (request.url === "/away") return response.writeHead(302, { location: clear }).end();
     response.end("secure");
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   port = (server.address() as AddressInfo).port;
+  clearServer = http.createServer((_request, response) => void response.end("clear"));
+  await new Promise<void>((resolve) => clearServer.listen(0, "127.0.0.1", resolve));
+  clear = `http://video.test:${(clearServer.address() as AddressInfo).port}/`;
 });
 afterAll(() => {
-  server.closeAllConnections();
-  server.close();
+  for (const each of [server, clearServer]) {
+    each.closeAllConnections();
+    each.close();
+  }
   rmSync(folder, { recursive: true });
 });
 
-async function get(host: string, ca: Buffer | undefined): Promise<string> {
-  const policy = { allow: [], allowPrivate: [parseHostRule(`${host}:${port}`)!], ownAddresses: new Set<string>() };
+async function get(host: string, ca: Buffer | undefined, path = "/", pageOrigin?: string): Promise<string> {
+  const allowPrivate = [`${host}:${port}`, new URL(clear).host].map((text) => parseHostRule(text)!);
+  const policy = { allow: [], allowPrivate, ownAddresses: new Set<string>() };
   const egress = new Egress({ policy, resolve: async () => ["127.0.0.1"], ...(ca ? { tls: { ca } } : {}) });
+  const { signal } = new AbortController();
   try {
-    const response = await egress.fetch(`https://${host}:${port}/`, undefined, new AbortController().signal);
+    const url = `https://${host}:${port}${path}`;
+    const response = await egress.fetch(url, undefined, signal, undefined, { pageOrigin });
     let text = "";
     for await (const piece of response.body) text += String(Buffer.from(piece));
     return text;
@@ -81,6 +93,19 @@ test("tls: a wrong name, an address or an unknown authority is refused before a 
     await expect(get(host, ca)).rejects.toMatchObject({ rejection: { kind: "originUnreachable" } });
   }
   expect(names).toEqual([]);
+});
+
+test("tls: a redirect from https to http is followed, but not for a web page", async () => {
+  expect(await get("video.test", cert, "/away")).toBe("clear");
+  for (const page of ["https://page.test", "http://page.test"]) {
+    const refused = get("video.test", cert, "/away", page);
+    await expect(refused).rejects.toMatchObject({
+      rejection: {
+        kind: "badRedirect",
+        message: expect.stringContaining("from https to http: video.test:") as unknown,
+      },
+    });
+  }
 });
 
 test("tls: a connection to a silent origin ends with the request (100 ms)", async () => {
