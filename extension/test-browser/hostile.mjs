@@ -18,27 +18,34 @@ export const HOSTILE_CHECKS = {
   "a page that changes prototypes after the page script gains nothing": (setting) => tamperedPage("evaluate", setting),
 };
 
-/** Takes the page's port as any script of the page can, and sends forbidden messages. */
-async function hostilePage({ browser, home, other, openPage }) {
+/**
+ * A page at `home` with `window.takePort`. Any script that knows the extension's id can take a port so: it places the
+ * extension's frame in an empty frame of the page's own, where no page script runs.
+ */
+async function openTaker({ browser, openPage }) {
   const page = await openPage();
-  const id = await extensionId(browser);
-  const answers = await page.evaluate(
-    async (extension, there, mine, flood) => {
-      const port = await new Promise((resolve) => {
-        const { set } = Object.getOwnPropertyDescriptor(MessagePort.prototype, "onmessage");
-        Object.defineProperty(MessagePort.prototype, "onmessage", {
-          set(handler) {
-            Object.defineProperty(MessagePort.prototype, "onmessage", { set });
-            set.call(this, handler);
-            resolve(this);
-          },
+  await page.evaluate(
+    (extension) => {
+      window.takePort = () =>
+        new Promise((resolve) => {
+          const own = document.body.appendChild(document.createElement("iframe"));
+          own.contentWindow.addEventListener("message", ({ ports }) => resolve(ports[0]));
+          const frame = own.contentDocument.createElement("iframe");
+          frame.src = `chrome-extension://${extension}/frame.html`;
+          own.contentDocument.body.append(frame);
         });
-        const frame = document.createElement("iframe");
-        frame.src = `chrome-extension://${extension}/frame.html`;
-        document.body.append(frame);
-        document.dispatchEvent(new CustomEvent("tributary-need"));
-        fetch(`${mine}/media.mp4`).catch(() => undefined);
-      });
+    },
+    await extensionId(browser),
+  );
+  return page;
+}
+
+/** Sends forbidden messages on a port that the page took. */
+async function hostilePage({ browser, home, other, openPage }) {
+  const page = await openTaker({ browser, openPage });
+  const answers = await page.evaluate(
+    async (there, mine, flood) => {
+      const port = await window.takePort();
       const heard = [];
       port.onmessage = (event) => heard.push([event.data.type, event.data.id]);
       const get = (number, url, range = null) =>
@@ -63,7 +70,6 @@ async function hostilePage({ browser, home, other, openPage }) {
       await new Promise((resolve) => setTimeout(resolve, 1500));
       return { heard: heard.filter(([, number]) => number < 100), nativeCount, pongCount: pongCount() };
     },
-    id,
     other,
     home,
     FLOOD,
@@ -88,28 +94,19 @@ async function hostilePage({ browser, home, other, openPage }) {
   await page.close();
 }
 
-/** The page places the extension's frame itself, as any page can, and listens on its port. */
+/** The page listens on a port that it took. */
 async function offSite({ browser, openPage }) {
   const worker = await (await browser.waitForTarget((target) => target.type() === "service_worker")).worker();
-  const id = await extensionId(browser);
   const heardWith = async (offSites) => {
     await worker.evaluate((sites) => globalThis.chrome.storage.local.set({ offSites: sites }), offSites);
-    const page = await openPage();
-    const heard = await page.evaluate(async (extension) => {
-      const port = await new Promise((resolve) => {
-        // The page script closes a port that it did not ask for.
-        MessagePort.prototype.close = function () {
-          resolve(this);
-        };
-        document.body.append(
-          Object.assign(document.createElement("iframe"), { src: `chrome-extension://${extension}/frame.html` }),
-        );
-      });
+    const page = await openTaker({ browser, openPage });
+    const heard = await page.evaluate(async () => {
+      const port = await window.takePort();
       const types = [];
       port.onmessage = (event) => types.push(event.data.type);
       await new Promise((resolve) => setTimeout(resolve, 2000));
       return types;
-    }, id);
+    });
     await page.close();
     return heard;
   };
@@ -139,7 +136,7 @@ async function hostileCalls({ openPage }) {
 /**
  * The page listens on everything that the page script might use, and then asks for a file that it may not read. It must
  * overhear nothing of another origin, and a second page must work as before. With `when` "evaluateOnNewDocument" the
- * page changes the prototypes before the page script runs, with "evaluate" after it.
+ * page changes the prototypes before the page script runs, with "evaluate" after it. After it the page meets no port.
  */
 async function tamperedPage(when, { browser, home, other, openPage, isCarried }) {
   const page = await browser.newPage();
@@ -149,6 +146,7 @@ async function tamperedPage(when, { browser, home, other, openPage, isCarried })
     const wrap = (owner, name) => {
       const original = owner[name];
       owner[name] = function (...args) {
+        note(this);
         note(args);
         const result = original.apply(this, args);
         note(result);
@@ -176,6 +174,7 @@ async function tamperedPage(when, { browser, home, other, openPage, isCarried })
     Object.defineProperty(MessagePort.prototype, "onmessage", {
       ...onmessage,
       set(handler) {
+        note(this);
         onmessage.set.call(this, (event) => {
           note(event.data);
           handler.call(this, event);
@@ -196,24 +195,19 @@ async function tamperedPage(when, { browser, home, other, openPage, isCarried })
           )
         )?.byteLength ?? null;
       const results = [await read(refused), await read(own)];
-      const bytesIn = (value, depth = 0) => {
-        if (value instanceof ArrayBuffer) return [value.byteLength];
-        if (typeof value !== "object" || value === null || depth > 3) return [];
-        return Object.values(value).flatMap((each) => bytesIn(each, depth + 1));
-      };
       const urls = [...window.overheard].filter((value) => value?.type === "head").map(({ url }) => url);
-      return {
-        results,
-        urls,
-        isForeign: urls.some((url) => url.startsWith(refused)),
-        bytes: window.overheard.flatMap((value) => bytesIn(value)).length,
-      };
+      return { results, urls, isForeign: urls.some((url) => url.startsWith(refused)) };
     },
     `${other}/media.mp4`,
     `${home}/text.mp4`,
   );
   assert.equal(found.results[0], null, "an answer of another origin without CORS stays unreadable");
   assert.equal(found.isForeign, false, `the page overheard heads of: ${found.urls}`);
+  if (when === "evaluate") {
+    assert.equal(await isCarried(page), true, "the page itself is carried");
+    const met = () => window.overheard.flat().filter((value) => value instanceof MessagePort).length;
+    assert.equal(await page.evaluate(met), 0, "ports that the page met");
+  }
   const beside = await openPage();
   assert.equal(await isCarried(beside), true, "a second page is still carried");
   await Promise.all([page.close(), beside.close()]);

@@ -2,6 +2,7 @@
  * Page script (MAIN world, document_start): puts the transport in front of the page's own `fetch` and XMLHttpRequest.
  * It holds no secret and no privilege, so a page that tampers with it gains nothing.
  */
+import type { PortLike, ToTransport } from "../shared/messages";
 import {
   CARRY_READY_EVENT,
   CONNECTED_EVENT,
@@ -45,7 +46,21 @@ function takePort(event: MessageEvent): void {
   const port = natives.ports(event)[0];
   if (natives.data(event) !== PORT_MESSAGE || port === undefined) return;
   natives.hide(event);
-  link.attach(port);
+  link.attach(portOf(port));
+}
+
+/** The port, as the browser's own functions use it. A getter or method of the page would meet it and could keep it. */
+function portOf(port: MessagePort): PortLike<ToTransport> {
+  const own: PortLike<ToTransport> = {
+    postMessage: (message, transfer = []) => natives.send(port, message, transfer),
+    onmessage: null,
+    close: () => natives.close(port),
+  };
+  natives.listen<MessageEvent>(port, "message", (event) =>
+    own.onmessage?.({ data: natives.data(event) as unknown } as MessageEvent),
+  );
+  natives.start(port);
+  return own;
 }
 
 function listen(): void {

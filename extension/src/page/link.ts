@@ -1,7 +1,8 @@
 /**
  * Link: the page's connection to the transport. It asks once per page for a port and has the document's permits heeded.
  * The carrying script uses the port (carry/calls.ts). A script of the page can pass for the carrying script, so the
- * link shows neither the port nor the permits. The call for a port is handed in.
+ * link shows neither the port nor the permits, and none of its methods can be replaced. The call for a port is handed
+ * in.
  */
 import type { Carrier } from "../shared/carry";
 import type { PortLike, ToPage, ToTransport } from "../shared/messages";
@@ -40,6 +41,7 @@ export class Link {
 
   constructor(env: LinkEnvironment) {
     this.#env = env;
+    Object.freeze(this);
   }
 
   get state(): LinkState {
@@ -166,3 +168,5 @@ export class Link {
     this.#carrier?.lost();
   }
 }
+
+Object.freeze(Link.prototype);

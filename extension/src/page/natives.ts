@@ -7,6 +7,7 @@ const xhr = Object.getOwnPropertyDescriptors(XMLHttpRequest.prototype) as Record
 const { addEventListener, dispatchEvent } = EventTarget.prototype;
 const { stopImmediatePropagation, preventDefault } = Event.prototype;
 const { startsWith } = String.prototype;
+const { postMessage, start, close } = MessagePort.prototype;
 const { CustomEvent: NativeEvent, Event: PlainEvent, ProgressEvent: NativeProgress } = window;
 
 /** Reads the property `name`, also after a script of the page has replaced it. */
@@ -18,7 +19,8 @@ function getterOf<Owner extends object, Name extends keyof Owner & string>(
   return (of) => apply(get!, of, []) as Owner[Name];
 }
 
-export const natives = {
+/** Frozen, because a script of the page can get it: it can pass for the carrying script. */
+export const natives = Object.freeze({
   fetch: window.fetch.bind(window),
   Request: window.Request,
   Response: window.Response,
@@ -35,6 +37,10 @@ export const natives = {
   apply,
   listen: <E extends Event = ProgressEvent>(to: EventTarget, type: string, listener: (event: E) => void): void =>
     apply(addEventListener, to, [type, listener, to === window]),
+  send: (port: MessagePort, message: unknown, transfer: Transferable[]): void =>
+    apply(postMessage, port, [message, transfer]),
+  start: (port: MessagePort): void => apply(start, port, []),
+  close: (port: MessagePort): void => apply(close, port, []),
   /** Tells the content script. True if it cancels the event. */
   tell: (type: string): boolean => !apply(dispatchEvent, document, [new NativeEvent(type, { cancelable: true })]),
   /** Dispatches a plain event. */
@@ -51,5 +57,5 @@ export const natives = {
   play: HTMLMediaElement.prototype.play,
   setTimeout: window.setTimeout.bind(window),
   clearTimeout: window.clearTimeout.bind(window),
-};
+});
 export type Natives = typeof natives;
