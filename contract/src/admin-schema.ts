@@ -18,6 +18,11 @@ export const ADMIN_LIMITS = {
 } as const;
 
 const name = z.string().min(1).max(ADMIN_LIMITS.nameChars);
+/** What a person names. Two names that look the same should be the same. */
+const newName = name.regex(
+  /^(?![\s\p{Cf}])[^\p{Cc}\p{Cs}]*(?<![\s\p{Cf}])$/u,
+  "must not have control characters, or spaces at its ends",
+);
 const password = z.string().min(ADMIN_LIMITS.passwordCharsMin).max(ADMIN_LIMITS.passwordChars);
 const reason = z.string().min(1).max(ADMIN_LIMITS.reasonChars);
 const epochMs = z.number().finite().nonnegative();
@@ -42,16 +47,19 @@ export type LoginResponse = z.infer<typeof LoginResponse>;
 /** Body of POST /v1/login. */
 export const LoginRequest = z.object({ name, password: z.string().min(1).max(ADMIN_LIMITS.passwordChars) }).strict();
 /** Body of POST /v1/setup: makes the first admin with the token of the one-time link. */
-export const SetupRequest = z.object({ token: z.string().min(1).max(256), name, password }).strict();
+export const SetupRequest = z.object({ token: z.string().min(1).max(256), name: newName, password }).strict();
 
 export const User = z.object({ name, role: Role, createdAtMs: epochMs, lastLoginMs: epochMs.nullable() }).strict();
 export type User = z.infer<typeof User>;
 /** Answer of GET /v1/users. */
 export const UsersResponse = z.object({ users: z.array(User) }).strict();
 /** Body of POST /v1/users. */
-export const NewUser = z.object({ name, password, role: Role }).strict();
+export const NewUser = z.object({ name: newName, password, role: Role }).strict();
 /** Body of PATCH /v1/users/NAME. DELETE has no body. Origo does not delete the last admin or make it a viewer. */
-export const UserChange = z.object({ password: password.optional(), role: Role.optional() }).strict();
+export const UserChange = z
+  .object({ password: password.optional(), role: Role.optional() })
+  .strict()
+  .refine((change) => change.password !== undefined || change.role !== undefined, "must hold a password or a role");
 
 /**
  * Body of POST /v1/fleet/ID. A draining proxy finishes what it has. Clients are not told of a disabled proxy. Both
@@ -59,7 +67,7 @@ export const UserChange = z.object({ password: password.optional(), role: Role.o
  */
 export const FleetAction = z.discriminatedUnion("action", [
   z.object({ action: z.enum(["drain", "disable", "enable"]) }).strict(),
-  z.object({ action: z.literal("rename"), name }).strict(),
+  z.object({ action: z.literal("rename"), name: newName }).strict(),
 ]);
 export type FleetAction = z.infer<typeof FleetAction>;
 
@@ -140,10 +148,10 @@ export type ConfigHistory = z.infer<typeof ConfigHistory>;
  * settings of scope client.
  */
 export const ExperimentArm = z
-  .object({ name, weight: z.number().positive().max(1000), values: SettingValues })
+  .object({ name: newName, weight: z.number().positive().max(1000), values: SettingValues })
   .strict();
 export const NewExperiment = z
-  .object({ name, question: z.string().max(1000), arms: z.array(ExperimentArm).min(2).max(ADMIN_LIMITS.arms) })
+  .object({ name: newName, question: z.string().max(1000), arms: z.array(ExperimentArm).min(2).max(ADMIN_LIMITS.arms) })
   .strict();
 export const Experiment = NewExperiment.extend({
   id,
@@ -172,9 +180,22 @@ export const ClientConfig = z
   .strict();
 export type ClientConfig = z.infer<typeof ClientConfig>;
 
+const isJson = (text: string): boolean => {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
 /** A saved view of a page. The page writes `state` as JSON text. GET and POST /v1/views, DELETE /v1/views/ID. */
 export const NewView = z
-  .object({ name, page: z.enum(["downloads", "analysis"]), state: z.string().max(ADMIN_LIMITS.viewChars) })
+  .object({
+    name: newName,
+    page: z.enum(["downloads", "analysis"]),
+    state: z.string().max(ADMIN_LIMITS.viewChars).refine(isJson, "must be JSON"),
+  })
   .strict();
 export const View = NewView.extend({ id, author: z.string(), createdAtMs: epochMs });
 export type View = z.infer<typeof View>;

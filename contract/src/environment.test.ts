@@ -1,4 +1,4 @@
-import { misspeltVariables } from "./environment";
+import { misspeltVariables, oddValue } from "./environment";
 
 const KNOWN = ["HOST", "PORT", "DATA_DIR", "RETENTION_DAYS", "ALLOW_HOSTS", "ORIGO_URL", "ORIGO_CODE", "PLACE"];
 
@@ -35,4 +35,19 @@ test("environment: known, empty and foreign variables pass", () => {
   expect(misspeltVariables({ ...env, LC_ALL: "C", npm_config_cache: "x", DATABASE: "x" }, KNOWN, ["ORIGO_"])).toEqual(
     [],
   );
+});
+
+test.each([
+  ['"/data"', "must not have quotes around it"],
+  ["'/data'\r", "must not have quotes around it"],
+  ["/data\r", "must not have spaces or line ends at its ends"],
+  [" /data", "must not have spaces or line ends at its ends"],
+  [" ", "must not have spaces or line ends at its ends"],
+  ["/da\tta", "must not have control characters"],
+])("environment: the value %j is refused", (value, fault) => {
+  expect(oddValue({ HOME: "' '", DATA_DIR: value }, KNOWN)).toEqual({ name: "DATA_DIR", fault });
+});
+
+test("environment: values with quotes or spaces inside are taken", () => {
+  expect(oddValue({ DATA_DIR: "/my data/it's", PLACE: "", PORT: "1", X: " " }, KNOWN)).toBeUndefined();
 });

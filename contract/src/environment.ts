@@ -26,6 +26,25 @@ export function misspeltVariables(
   });
 }
 
+/** What a file of variables leaves in a value when its reader takes it literally, as `docker run --env-file` does. */
+const ODD: readonly (readonly [RegExp, string])[] = [
+  [/^(["']).*\1\s*$/s, "must not have quotes around it"],
+  [/^\s|\s$/, "must not have spaces or line ends at its ends"],
+  [/\p{Cc}/u, "must not have control characters"],
+];
+
+/** The first value among the variables `known` that was probably not meant so, and why; undefined if there is none. */
+export function oddValue(
+  env: Readonly<Record<string, string | undefined>>,
+  known: readonly string[],
+): { name: string; fault: string } | undefined {
+  for (const name of known) {
+    const fault = ODD.find(([odd]) => odd.test(env[name] ?? ""))?.[1];
+    if (fault !== undefined) return { name, fault };
+  }
+  return undefined;
+}
+
 function nearest(name: string, known: readonly string[]): string | undefined {
   if (name.length < CHARS_MIN) return undefined;
   const found = known

@@ -17,6 +17,8 @@ export const QUERY_LIMITS = {
   bins: 200,
   scatterPoints: 5000,
   rowsPerPage: 500,
+  /** Ten years. */
+  bucketMs: 315_576_000_000,
 } as const;
 
 const fieldName = z.string().min(1).max(QUERY_LIMITS.fieldChars);
@@ -62,7 +64,12 @@ export const Condition = z.discriminatedUnion("op", [
 export type Condition = z.infer<typeof Condition>;
 
 const where = z.array(Condition).max(QUERY_LIMITS.conditions).default([]);
-const groupBy = (most: number) => z.array(fieldName).max(most).default([]);
+const groupBy = (most: number) =>
+  z
+    .array(fieldName)
+    .max(most)
+    .refine((names) => new Set(names).size === names.length, "must not name a field twice")
+    .default([]);
 
 /**
  * Body of POST /v1/query/downloads. Rows hold the cells of `columns`, in this order. `cursor` is the `next` of the
@@ -124,7 +131,7 @@ export const ChartQuery = z.discriminatedUnion("chart", [
       chart: z.literal("time"),
       metric: fieldName,
       statistic: z.enum(["median", "mean", "count", "sum"]).default("median"),
-      bucketMs: z.number().int().min(1000),
+      bucketMs: z.number().int().min(1000).max(QUERY_LIMITS.bucketMs),
       groupBy: groupBy(1),
       where,
     })

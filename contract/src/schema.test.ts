@@ -3,12 +3,12 @@ import {
   DownloadRecord,
   ErrorReport,
   ErrorsRequest,
-  faultOf,
   ProxyHello,
   ProxyStatus,
   RecordsRequest,
   SCHEMA_LIMITS as L,
 } from "./schema";
+import { faultOf } from "./fault";
 import type { z } from "zod";
 import { bareRecordOf, errorOf, helloOf, recordOf, statusOf } from "../test/samples";
 
@@ -174,6 +174,9 @@ describe("batches", () => {
     }).error as z.ZodError;
     expect(faultOf(error)).toMatchObject({ field: "records[1].status" });
     expect(faultOf(error).message).toContain("(and 1 more)");
+    const given = { records: [{ ...bareRecordOf(), status: 600, url: "ftp://secret" }] };
+    const shown = RecordsRequest.safeParse(given).error as z.ZodError;
+    expect(faultOf(shown, given).message).toMatch(/^records\[0\]\.(status: .*599, got 600|url: .*got ftp)/);
     expect(faultOf(RecordsRequest.safeParse(undefined).error as z.ZodError)).toMatchObject({
       message: "body: Required",
     });

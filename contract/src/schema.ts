@@ -466,20 +466,3 @@ export type ApiError = z.infer<typeof ApiError>;
 /** Body of every answer that is not a success. */
 export const ErrorResponse = z.object({ error: ApiError }).strict();
 export type ErrorResponse = z.infer<typeof ErrorResponse>;
-
-/** The first fault that a schema found, for the sender: the path of the field, and what the field must be. */
-export function faultOf(error: z.ZodError): ApiError {
-  const issue = error.issues[0];
-  if (issue === undefined) return { kind: "badField", message: "refused" };
-  const path = issue.code === "unrecognized_keys" ? [...issue.path, issue.keys[0] ?? ""] : issue.path;
-  const field = path
-    .map((part, index) => (typeof part === "number" ? `[${part}]` : index === 0 ? part : `.${part}`))
-    .join("");
-  const more = error.issues.length > 1 ? ` (and ${error.issues.length - 1} more)` : "";
-  const message = issue.code === "unrecognized_keys" ? "unknown field" : issue.message;
-  return {
-    kind: "badField",
-    message: `${field === "" ? "body" : field}: ${message}${more}`,
-    ...(field === "" ? {} : { field }),
-  };
-}

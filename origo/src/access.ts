@@ -11,6 +11,7 @@ import { digestOf as digest, same } from "./compare";
 import type { Configuration } from "./configuration";
 import { Refusal, type Gate } from "./http";
 import { LoginLimits } from "./login-limits";
+import { checkStrength } from "./password-strength";
 import { keep, matches } from "./password";
 import type { AdminStore } from "./store/admin-store";
 import { Turns } from "./turns";
@@ -127,6 +128,7 @@ export class Access implements Gate {
       message: "token: this link was used already, or Origo did not print it",
     });
     if (this.#setupToken === undefined || !same(given.token, this.#setupToken)) throw refused;
+    await checkStrength(given.password, given.name);
     if (
       !(await store.addUser({ name: given.name, password: await keep(given.password), role: "admin" }, nowMs(), true))
     )

@@ -11,7 +11,11 @@ export type PlaceOf = (address: string) => Place | undefined;
 /** Throws when the file is missing or is not in MMDB format. Without a path, no address has a place. */
 export async function openGeo(path: string | undefined): Promise<PlaceOf> {
   if (path === undefined) return () => undefined;
-  const reader = new Reader<CityResponse>(await readFile(path));
+  const reader = await readFile(path)
+    .then((file) => new Reader<CityResponse>(file))
+    .catch((error: Error) => {
+      throw new Error(`GEO_DB must be a file in MMDB format: ${error.message}`);
+    });
   return (address) => {
     try {
       const location = reader.get(address.replace(/^::ffff:/, ""))?.location;

@@ -14,7 +14,8 @@ import express, {
 } from "express";
 import { z } from "zod";
 import { mayRead } from "@tributary/contract";
-import { faultOf, type ApiError } from "@tributary/contract/schema";
+import { faultOf } from "@tributary/contract/fault";
+import type { ApiError } from "@tributary/contract/schema";
 
 /** The largest body of a request, unless the endpoint sets its own limit. */
 export const BODY_BYTES_MAX = 1_000_000;
@@ -175,10 +176,10 @@ function layers(each: Endpoint, gate: Gate): RequestHandler[] {
 }
 
 const run =
-  ({ query, body, isPlain, answer, status, handle }: Endpoint): RequestHandler =>
+  ({ path, query, body, isPlain, answer, status, handle }: Endpoint): RequestHandler =>
   async (request, response) => {
     const given = await handle({
-      query: query && parsed(query, request.query),
+      query: queryOf(path, query, request.query),
       body: body && (isPlain?.(request.body) ? (request.body as unknown) : parsed(body, request.body)),
       params: request.params as Record<string, string>,
       author: String(response.locals["author"]),
@@ -197,8 +198,21 @@ const run =
 
 function parsed(shape: Shape, value: unknown): unknown {
   const result = shape.safeParse(value);
-  if (!result.success) throw new Refusal(400, faultOf(result.error));
+  if (!result.success) throw new Refusal(400, faultOf(result.error, value));
   return result.data;
+}
+
+/** Health checks and metrics take any query, since monitors add their own. */
+function queryOf(path: string, query: Shape | undefined, value: Record<string, unknown>): unknown {
+  if (query === undefined && !path.startsWith("/v1/")) return undefined;
+  const known = query instanceof z.ZodObject ? Object.keys(query.shape as object) : [];
+  const unknown = Object.keys(value).find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    const allowed = known.length > 0 ? `it takes ${known.join(", ")}` : "it takes none";
+    const message = `${unknown}: ${path} has no such parameter: ${allowed}`;
+    throw new Refusal(400, { kind: "badField", field: unknown, message });
+  }
+  return query && parsed(query, value);
 }
 
 const limits = new WeakMap<IncomingMessage, NodeJS.Timeout>();

@@ -1,7 +1,7 @@
 /** Tests Origo as a real child process: environment, ready line, signals, and what survives kill -9. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -116,7 +116,12 @@ describe("the Origo process", () => {
       { DATA_DIR: "x", DATABASE_URL: "mysql://u:p@127.0.0.1/x" },
       "DATABASE_URL must begin with postgres:// or postgresql://",
     ],
-    ["a port out of range", { DATA_DIR: "x", PORT: "65536" }, "PORT must be a port"],
+    ["a port out of range", { DATA_DIR: "x", PORT: "65536" }, 'PORT must be a port, 0 to 65535, got "65536"'],
+    ["a port with a line end of Windows", { DATA_DIR: "x", PORT: "80\r" }, 'or line ends at its ends, got "80\\r"'],
+    ["a quoted folder", { DATA_DIR: "'x'" }, "DATA_DIR must not have quotes around it, got \"'x'\""],
+    ["no place", { DATA_DIR: " " }, "DATA_DIR must not have spaces"],
+    ["a quoted password", { DATA_DIR: "x", DATABASE_URL: '"postgres://u:hush@h/x"' }, "quotes around it\n"],
+    ["half an address", { DATA_DIR: "x", DATABASE_URL: "postgres://u:hush@:x/x" }, "must be a URL"],
   ])("says what is wrong and ends with 2: %s", async (_name, environment, text) => {
     expect(await failed(environment as Record<string, string>)).toEqual({
       code: 2,
@@ -152,10 +157,18 @@ describe("the Origo process", () => {
     expect([code, text]).toEqual([1, expect.stringContaining("DATA_DIR")]);
   });
 
-  test("a database file of 0 bytes is an error that says what to do", async () => {
-    await writeFile(join(folder, "origo.duckdb"), "");
-    const { code, text } = await failed({ DATA_DIR: folder });
-    expect([code, text]).toEqual([1, expect.stringMatching(/origo\.duckdb has 0 bytes.*backup.*delete it/)]);
+  const SQLITE = Buffer.concat([Buffer.from("SQLite format 3\0"), Buffer.alloc(4080)]);
+  test.each<[string, (file: string) => Promise<unknown>, RegExp]>([
+    ["of 0 bytes", (file) => writeFile(file, ""), /origo\.duckdb has 0 bytes.*backup/],
+    ["of SQLite", (file) => writeFile(file, SQLITE), /origo\.duckdb is no database of Origo, but another file.*backup/],
+    ["of 9 bytes", (file) => writeFile(file, "123456789"), /origo\.duckdb is no database of Origo.*backup/],
+    ["that ends early", (file) => writeFile(file, "12345678DUCK@"), /origo\.duckdb cannot be opened.*backup/],
+    ["that is a folder", (file) => mkdir(file), /origo\.duckdb is no file.*backup/],
+    ["that is a link to nowhere", (file) => symlink("nowhere", file), /origo\.duckdb cannot be read.*link/],
+  ])("a database file %s is an error that says what to do", async (_name, make, text) => {
+    await make(join(folder, "origo.duckdb"));
+    const failure = await failed({ DATA_DIR: folder });
+    expect([failure.code, failure.text]).toEqual([1, expect.stringMatching(text)]);
   });
 
   test("a folder that another Origo uses is a clear error", async () => {

@@ -5,7 +5,8 @@
 import { join } from "node:path";
 import { z } from "zod";
 import { parseOrigins } from "@tributary/contract";
-import { misspeltVariables } from "@tributary/contract/environment";
+import { shown } from "@tributary/contract/fault";
+import { misspeltVariables, oddValue } from "@tributary/contract/environment";
 import { startOrigo } from "./server";
 import { makeLog } from "./telemetry";
 
@@ -23,10 +24,12 @@ const Variables = z.object({
   DATABASE_URL: z
     .string()
     .regex(/^postgres(ql)?:\/\//, "must begin with postgres:// or postgresql://: Origo knows no other database server")
+    .refine((value) => URL.canParse(value), "must be a URL: write special characters of the password as in %40")
     .optional(),
   REDIS_URL: z
     .string()
     .regex(/^rediss?:\/\//, "must begin with redis:// or rediss://")
+    .refine((value) => URL.canParse(value), "must be a URL: write special characters of the password as in %40")
     .optional(),
   RETENTION_DAYS: z
     .string()
@@ -57,10 +60,13 @@ async function main(): Promise<void> {
   process.umask(0o077);
   // Docker Compose passes variables that are not set as empty ones.
   const set = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ""));
+  const odd = oddValue(set, Object.keys(Variables.shape));
+  if (odd) refuse(odd.name, odd.fault, set[odd.name]);
   const environment = Environment.safeParse(set);
   if (!environment.success) {
-    for (const issue of environment.error.issues) console.error(`origo: ${issue.path.join(".")} ${issue.message}`);
-    process.exit(2);
+    const [issue] = environment.error.issues;
+    const name = String(issue?.path[0]);
+    return refuse(name, issue?.message ?? "is wrong", set[name]);
   }
   const env = environment.data;
   const log = makeLog(env.LOG_LEVEL);
@@ -102,6 +108,15 @@ async function main(): Promise<void> {
     );
   }
   if (env.LOGIN === "off") log.warn({ event: "loginOff", message: "everyone who reaches this port is an admin" });
+}
+
+/** These can hold passwords. */
+const SECRET = /_URL$/;
+
+function refuse(name: string, fault: string, value: string | undefined): never {
+  const got = value === undefined || SECRET.test(name) ? "" : `, got ${shown(value)}`;
+  console.error(`origo: ${name} ${fault}${got}`);
+  process.exit(2);
 }
 
 function fail(error: Error): never {

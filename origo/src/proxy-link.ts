@@ -10,7 +10,6 @@ import type { Enrolment } from "./enrolment";
 import { addressOf, limitPackets, type PacketLimit } from "./packet-limit";
 import type { Registry } from "./registry";
 import {
-  faultOf,
   ProxyHello,
   ProxyProof,
   ProxyStatus,
@@ -18,6 +17,7 @@ import {
   type ProxyAck,
   type ProxyControl,
 } from "@tributary/contract/schema";
+import { faultOf } from "@tributary/contract/fault";
 import type { TokenSigner } from "./token";
 
 /** A larger message closes the connection. A hello or a status is far smaller. */
@@ -95,7 +95,7 @@ function serve(socket: Socket, packetLimit: PacketLimit, options: ProxyLinkOptio
   const late = setTimeout(() => socket.disconnect(true), HELLO_MS_MAX);
   const register = async (message: unknown, proof: unknown): Promise<ProxyAck> => {
     const [hello, proven] = [ProxyHello.safeParse(message), ProxyProof.safeParse(proof)];
-    if (!hello.success) return { error: faultOf(hello.error) };
+    if (!hello.success) return { error: faultOf(hello.error, message) };
     if (!proven.success) return { error: faultOf(proven.error) };
     const admitted = await enrolment.admit(proven.data, { name: hello.data.name, challenge, address });
     if ("error" in admitted) return admitted;
@@ -115,7 +115,9 @@ function serve(socket: Socket, packetLimit: PacketLimit, options: ProxyLinkOptio
     const status = ProxyStatus.safeParse(message);
     answer(
       ack,
-      status.success ? registry.handleStatus(socket.id, status.data, nowMs()) : { error: faultOf(status.error) },
+      status.success
+        ? registry.handleStatus(socket.id, status.data, nowMs())
+        : { error: faultOf(status.error, message) },
     );
   });
   socket.on("disconnect", () => {

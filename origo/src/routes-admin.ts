@@ -15,6 +15,7 @@ import {
 } from "@tributary/contract/admin-schema";
 import type { Access } from "./access";
 import { endpoint, notFound, Refusal, type Endpoint } from "./http";
+import { checkStrength } from "./password-strength";
 import { keep } from "./password";
 import type { AdminStore } from "./store/admin-store";
 
@@ -88,6 +89,7 @@ const userEndpoints = ({ adminStore, nowMs }: AdminOptions): Endpoint[] => [
     answer: User,
     status: 201,
     handle: async ({ body }) => {
+      await checkStrength(body.password, body.name);
       const createdAtMs = nowMs();
       const added = await adminStore.addUser({ ...body, password: await keep(body.password) }, createdAtMs);
       if (!added)
@@ -107,6 +109,7 @@ const userEndpoints = ({ adminStore, nowMs }: AdminOptions): Endpoint[] => [
     body: UserChange,
     answer: UsersResponse,
     handle: async ({ params: { name = "" }, body }) => {
+      if (body.password !== undefined) await checkStrength(body.password, name);
       const password = body.password === undefined ? undefined : await keep(body.password);
       if (!(await adminStore.changeUser(name, { password, role: body.role }))) throw await whyNot(adminStore, name);
       await adminStore.endLoginsOf(name);

@@ -104,6 +104,75 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
     expect(await stored()).toEqual([]);
   });
 
+  test("a query that nothing can match is refused, with the value and what is allowed", async () => {
+    const arms = ["control", "wide"].map((name, index) => ({
+      name,
+      weight: 1,
+      values: { "client.windowPackets": 60 + index },
+    }));
+    const made = await post("/v1/experiments", { name: "e", question: "", arms });
+    expect(made.status).toBe(201);
+    const arm = `arm:${((await made.json()) as { id: string }).id}`;
+    await post("/v1/records", { records: [recordOf({ experiments: [{ id: "elsewhere", arm: "x" }] })] });
+    const box = { chart: "box", metric: "netBytes" };
+    const time = { chart: "time", metric: "netBytes", bucketMs: 60_000 };
+    const where = (...conditions: readonly (readonly [string, string, unknown])[]) => ({
+      ...box,
+      where: conditions.map(([field, op, value]) => ({ field, op, value })),
+    });
+    const cases: (readonly [body: object, field: string, message: RegExp])[] = [
+      [{ ...box, chart: "pie" }, "chart", /'box' .*got "pie"$/],
+      [{ ...time, statistic: "max" }, "statistic", /'median' .*received 'max'$/],
+      [{ ...time, bucketMs: 1e300 }, "bucketMs", /315576000000, got 1e\+300$/],
+      [{ ...time, bucketMs: 999 }, "bucketMs", /1000, got 999$/],
+      [{ ...box, groupBy: ["mode", "mode"] }, "groupBy", /twice/],
+      [{ ...box, groupBy: ["country"] }, "groupBy[0]", /"country"/],
+      [{ ...box, groupBy: ["arm:e9"] }, "groupBy[0]", /no experiment "e9"/],
+      [{ chart: "histogram", metric: "netBytes", bins: 201 }, "bins", /200, got 201$/],
+      [where(["mode", "contains", "zzz"]), "where[0].value", /one of direct, .*got "zzz"$/],
+      [where(["mode", "<", "coded"]), "where[0].op", /must be =, !=, in or contains for mode, got <$/],
+      [where(["id", "=", "xyz"]), "where[0].value", /must be a UUID in lower case for id, got "xyz"$/],
+      [where(["sha256", "in", ["x"]]), "where[0].value[0]", /64 lower-case hex digits for sha256, got "x"$/],
+      [where(["status", "=", 600]), "where[0].value", /must be 0 to 599 for status, got 600$/],
+      [where(["startedAtMs", "=", -1]), "where[0].value", /must be 0 to 8640000000000000 for startedAtMs, got -1$/],
+      [where(["netBytes", "<", 0]), "where[0]", /netBytes < 0$/],
+      [where(["netBytes", ">=", 5], ["netBytes", "<", 5]), "where[1]", /netBytes < 5$/],
+      [where(["netBytes", "=", 5], ["mode", "=", "coded"], ["netBytes", ">", 6]), "where[2]", /netBytes > 6$/],
+      [where(["mode", "=", "coded"], ["mode", "in", ["direct"]]), "where[1]", /mode in 1 items$/],
+      [where([arm, "=", "narrow"]), "where[0].value", /must be one of control, wide for arm:\S+, got "narrow"$/],
+      [where(["arm:e9", "=", "x"]), "where[0].field", /no experiment "e9", and no download/],
+    ];
+    for (const [body, field, message] of cases)
+      expect([body, await (await post("/v1/query/chart", body)).json()]).toEqual([
+        body,
+        { error: { kind: "badField", field, message: expect.stringMatching(message) as string } },
+      ]);
+    const compared = { metric: "netBytes", field: arm, a: "control", b: "narrow" };
+    expect(await (await post("/v1/query/difference", compared)).json()).toMatchObject({ error: { field: "b" } });
+    const right = [
+      where(["id", "=", recordOf().id.toUpperCase()], ["netBytes", ">", 5], ["netBytes", "<=", 6]),
+      where([arm, "=", "wide"], ["arm:elsewhere", "=", "x"], ["mode", "contains", "DIR"], ["status", ">", -1]),
+    ];
+    for (const body of right) expect((await post("/v1/query/chart", body)).status).toBe(200);
+  });
+
+  test("a parameter that an endpoint does not take is refused, and the answer names those that it takes", async () => {
+    for (const [path, message] of [
+      ["/v1/records?lmit=5", "lmit: /v1/records has no such parameter: it takes limit, before"],
+      ["/v1/proxies?country=DE", "country: /v1/proxies has no such parameter: it takes count, exclude,"],
+      ["/v1/views?page=downloads", "page: /v1/views has no such parameter: it takes none"],
+      ["/v1/records?limit=501", "limit: Number must be less than or equal to 500, got"],
+      ["/v1/records?limit=abc", 'limit: must be a whole number, got "abc"'],
+      ["/v1/records?before=abc", 'before: Invalid uuid, got "abc"'],
+    ] as const) {
+      const refused = await get(path);
+      const { error } = (await refused.json()) as { error: { message: string } };
+      expect([refused.status, error.message]).toEqual([400, expect.stringContaining(message)]);
+    }
+    for (const path of ["/healthz?from=monitor", "/metrics?x", "/v1/records?limit=5"])
+      expect([path, (await get(path)).status]).toEqual([path, 200]);
+  });
+
   test("answers the queries of the dashboard", async () => {
     const record = recordOf({ mode: "coded" });
     await post("/v1/records", { records: [record, bareRecordOf()] });

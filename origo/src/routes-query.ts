@@ -16,6 +16,7 @@ import {
 import { busy } from "./routes-intake";
 import { DownloadRecord, ErrorsResponse, RecordsResponse, SCHEMA_LIMITS } from "@tributary/contract/schema";
 import {
+  checkArms,
   exportCsv,
   FIELDS,
   importFile,
@@ -24,6 +25,7 @@ import {
   queryDownloads,
   QueryFault,
   withParquet,
+  type Database,
   type Page,
   type Store,
 } from "./store/index";
@@ -96,7 +98,7 @@ const questions = ({ database: { patient: database } }: Store): Endpoint[] => [
     access: "viewer",
     summary: "List the fields of a download",
     answer: FieldsResponse,
-    handle: () => ({ fields: FIELDS.map(({ sql: _sql, ...field }) => field) }),
+    handle: () => ({ fields: FIELDS.map(({ sql: _sql, pattern: _pattern, bounds: _bounds, ...field }) => field) }),
   }),
   endpoint({
     method: "post",
@@ -105,7 +107,7 @@ const questions = ({ database: { patient: database } }: Store): Endpoint[] => [
     summary: "Get a page of the table of downloads",
     body: DownloadsQuery,
     answer: DownloadsPage,
-    handle: ({ body }) => queryDownloads(database, body).catch(refused),
+    handle: ({ body }) => answered(database, body, () => queryDownloads(database, body)),
   }),
   endpoint({
     method: "post",
@@ -114,13 +116,7 @@ const questions = ({ database: { patient: database } }: Store): Endpoint[] => [
     summary: "Compute a chart over downloads",
     body: ChartQuery,
     answer: Chart,
-    handle: async ({ body }) => {
-      try {
-        return await queryChart(database, body);
-      } catch (error) {
-        return refused(error);
-      }
-    },
+    handle: ({ body }) => answered(database, body, () => queryChart(database, body)),
   }),
   endpoint({
     method: "post",
@@ -129,9 +125,17 @@ const questions = ({ database: { patient: database } }: Store): Endpoint[] => [
     summary: "Compute the difference between two groups of downloads",
     body: DifferenceQuery,
     answer: Difference,
-    handle: ({ body }) => queryDifference(database, body).catch(refused),
+    handle: ({ body }) => answered(database, body, () => queryDifference(database, body)),
   }),
 ];
+
+async function answered<T>(
+  database: Database,
+  body: Parameters<typeof checkArms>[1],
+  ask: () => Promise<T>,
+): Promise<T> {
+  return checkArms(database, body).then(ask).catch(refused);
+}
 
 const files = (store: Store, nowMs: () => number): Endpoint[] => [
   endpoint({

@@ -3,7 +3,8 @@
  * that are media. The file is read at each request; clients ask once an hour.
  */
 import { readFile } from "node:fs/promises";
-import { SiteRules, faultOf } from "@tributary/contract/schema";
+import { faultOf } from "@tributary/contract/fault";
+import { SiteRules } from "@tributary/contract/schema";
 
 const NONE: SiteRules = { rules: [] };
 

@@ -6,7 +6,7 @@ import { hostname } from "node:os";
 import { isIP } from "node:net";
 import { z } from "zod";
 import { parseOrigins } from "@tributary/contract";
-import { misspeltVariables } from "@tributary/contract/environment";
+import { misspeltVariables, oddValue } from "@tributary/contract/environment";
 import { PROXY_SETTINGS } from "@tributary/contract/settings";
 import { parseHostRule, type HostRule } from "./egress/policy";
 
@@ -158,14 +158,14 @@ export const configWarnings = (env: Record<string, string | undefined>): string[
 /** An empty variable counts as not set. Returns the faults, one line each, if there are any. */
 export function parseConfig(env: Record<string, string | undefined>): { config: ProxyConfig } | { faults: string[] } {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ""));
+  const told = (name: string, message: string): string => {
+    const value = set[name];
+    const shown = value === undefined ? "not set" : SECRETS.has(name) ? "(hidden)" : JSON.stringify(value);
+    return `${name}: ${message}; got ${shown}`;
+  };
+  const odd = oddValue(set, Object.keys(Variables.shape));
+  if (odd) return { faults: [told(odd.name, odd.fault)] };
   const parsed = Environment.safeParse(set);
   if (parsed.success) return { config: parsed.data };
-  return {
-    faults: parsed.error.issues.map(({ path, message }) => {
-      const name = String(path[0]);
-      const value = set[name];
-      const shown = value === undefined ? "not set" : SECRETS.has(name) ? "(hidden)" : JSON.stringify(value);
-      return `${name}: ${message}; got ${shown}`;
-    }),
-  };
+  return { faults: parsed.error.issues.map(({ path, message }) => told(String(path[0]), message)) };
 }

@@ -2,7 +2,7 @@
  * DuckDB: the Database in one file, for one process. Changes go one after another through one connection. Readers have
  * their own connections, so that a long query does not delay intake.
  */
-import { chmod, mkdir, readdir, stat } from "node:fs/promises";
+import { chmod, mkdir, open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import {
   BIGINT,
@@ -39,7 +39,12 @@ const STICKY = 0o1000;
 export async function openDuckDb(dataDir: string, idleMs = IDLE_MS): Promise<Database> {
   await openPrivately(dataDir);
   const file = join(dataDir, DUCKDB_FILE);
-  const instance = await DuckDBInstance.create(file, { checkpoint_threshold: "1TB" });
+  await checkFile(file);
+  // An extension would come from the network.
+  const options = { checkpoint_threshold: "1TB", autoinstall_known_extensions: "false" };
+  const instance = await DuckDBInstance.create(file, options).catch((error: Error) => {
+    throw new Error(`${file} cannot be opened, so put a backup in its place if it is damaged: ${error.message}`);
+  });
   try {
     const writer = await instance.connect();
     await writer.run("SET max_vacuum_tasks = 0");
@@ -55,7 +60,9 @@ export async function openDuckDb(dataDir: string, idleMs = IDLE_MS): Promise<Dat
  * Makes the folder, and lets nobody but its owner read the folder and the database in it, also if it is there already.
  */
 async function openPrivately(dataDir: string): Promise<void> {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await mkdir(dataDir, { recursive: true, mode: 0o700 }).catch((error: Error) => {
+    throw new Error(`the folder of DATA_DIR cannot be made: ${error.message}`);
+  });
   const { mode } = await stat(dataDir);
   if ((mode & STICKY) !== 0)
     throw new Error(`${dataDir} is a folder that others share: give Origo a folder of its own in DATA_DIR`);
@@ -63,12 +70,32 @@ async function openPrivately(dataDir: string): Promise<void> {
   for (const name of await readdir(dataDir)) {
     if (!name.startsWith(DUCKDB_FILE)) continue;
     const path = join(dataDir, name);
-    if (name === DUCKDB_FILE && (await stat(path)).size === 0) {
-      throw new Error(
-        `${path} has 0 bytes, so it is no database: put a backup in its place, or delete it to begin with an empty one`,
-      );
-    }
-    await chmod(path, (await stat(path)).isDirectory() ? 0o700 : 0o600);
+    const kind = await stat(path).catch((error: NodeJS.ErrnoException) => {
+      throw new Error(`${path} cannot be read (${error.code ?? error.message}): does a link lead nowhere?`);
+    });
+    await chmod(path, kind.isDirectory() ? 0o700 : 0o600);
+  }
+}
+
+/** Where a DuckDB file has its mark, after a checksum. */
+const MARK = { offset: 8, text: "DUCK" };
+
+/** Throws if the file exists and cannot be a database of DuckDB. DuckDB's own errors do not say what to do. */
+async function checkFile(file: string): Promise<void> {
+  const handle = await open(file).catch((error: NodeJS.ErrnoException) =>
+    error.code === "ENOENT" ? undefined : Promise.reject(error),
+  );
+  if (handle === undefined) return;
+  const remedy = "put a backup in its place, or move it away to begin with an empty one";
+  try {
+    const kind = await handle.stat();
+    if (!kind.isFile()) throw new Error(`${file} is no file, so it is no database: ${remedy}`);
+    if (kind.size === 0) throw new Error(`${file} has 0 bytes, so it is no database: ${remedy}`);
+    const { buffer } = await handle.read(Buffer.alloc(MARK.text.length), 0, MARK.text.length, MARK.offset);
+    if (buffer.toString("latin1") !== MARK.text)
+      throw new Error(`${file} is no database of Origo, but another file: ${remedy}`);
+  } finally {
+    await handle.close();
   }
 }
 

@@ -4,12 +4,28 @@
  * contract/src/record-fields.ts.
  */
 import type { Field } from "@tributary/contract/query-schema";
-import { recordFields, type FieldType } from "@tributary/contract/record-fields";
+import { recordFields, type FieldType, type RecordField } from "@tributary/contract/record-fields";
+import { EPOCH_MS_MAX } from "@tributary/contract/schema";
 import type { Column } from "./database";
 
 export interface StoredField extends Field {
   /** Over the columns of `downloads`. It never contains text of a request. */
   sql: string;
+  /** What a value must look like. */
+  pattern?: { regex: RegExp; meaning: string };
+  /** No stored value is outside. */
+  bounds?: { least: number; most: number };
+}
+
+const PATTERNS: { [Type in FieldType]?: StoredField["pattern"] } = {
+  uuid: { regex: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, meaning: "a UUID in lower case" },
+  sha256: { regex: /^[0-9a-f]{64}$/, meaning: "64 lower-case hex digits" },
+};
+
+function boundsOf({ type, sql, min = 0, max }: RecordField): StoredField["bounds"] {
+  if (sql !== undefined) return undefined;
+  if (type === "time") return { least: 0, most: EPOCH_MS_MAX };
+  return type === "count" || type === "number" ? { least: min, most: max ?? Number.MAX_SAFE_INTEGER } : undefined;
 }
 
 const COLUMN_KINDS: Record<FieldType, Column["kind"]> = {
@@ -62,7 +78,10 @@ export const ERROR_COLUMNS: readonly Column[] = (
 export const FIELDS: readonly StoredField[] = recordFields.map(([name, field]): StoredField => {
   const { label, type, unit = null, help, values, sql } = field;
   const column = columnOf(name);
+  const [pattern, bounds] = [PATTERNS[type], boundsOf(field)];
   return {
+    ...(pattern ? { pattern } : {}),
+    ...(bounds ? { bounds } : {}),
     name,
     label,
     type: QUERY_TYPES[COLUMN_KINDS[type]],
@@ -80,9 +99,12 @@ const BY_NAME = new Map(FIELDS.map((field) => [field.name, field]));
 export const ARM_SEPARATOR = "\u001f";
 const ARM_FIELD = /^arm:([A-Za-z0-9_-]{1,64})$/;
 
+/** The ID of `arm:ID`; undefined for another field. */
+export const experimentOf = (name: string): string | undefined => ARM_FIELD.exec(name)?.[1];
+
 /** A field of the list, or `arm:ID`: the arm that a download drew of the experiment ID, empty if it took no part. */
 export function fieldOf(name: string): StoredField | undefined {
-  const id = ARM_FIELD.exec(name)?.[1];
+  const id = experimentOf(name);
   if (id === undefined) return BY_NAME.get(name);
   const sql = `NULLIF(split_part(split_part(experiments, chr(31) || '${id}=', 2), chr(31), 1), '')`;
   return {

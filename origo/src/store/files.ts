@@ -10,7 +10,8 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { csvCell, withoutGuard } from "../csv";
 import type { ImportResponse } from "@tributary/contract/query-schema";
-import { DownloadRecord, EPOCH_MS_MAX, faultOf } from "@tributary/contract/schema";
+import { faultOf } from "@tributary/contract/fault";
+import { DownloadRecord, EPOCH_MS_MAX } from "@tributary/contract/schema";
 import { CLOCK_AHEAD_MS_MAX, recordFault } from "../plausible";
 import type { Cell, Database, Row } from "./database";
 import { openDuckDb } from "./duckdb";
@@ -142,8 +143,9 @@ const asWritten = (row: Row): Row =>
 
 /** `fault` says why the record is left out. Throws a QueryFault if the row is no record. */
 function checkedRow(row: Row, place: number, nowMs: number): { kept: Row; fault: string | undefined } {
-  const record = DownloadRecord.safeParse(parsedRecord(row));
-  if (!record.success) throw faultAt(`row ${place}`, faultOf(record.error).message);
+  const given = parsedRecord(row);
+  const record = DownloadRecord.safeParse(given);
+  if (!record.success) throw faultAt(`row ${place}`, faultOf(record.error, given).message);
   const receivedAtMs = row["receivedAtMs"];
   if (typeof receivedAtMs !== "number" || !(receivedAtMs >= 0 && receivedAtMs <= EPOCH_MS_MAX))
     throw faultAt(`row ${place}`, `receivedAtMs: must be ms since 1970, got ${String(receivedAtMs)}`);

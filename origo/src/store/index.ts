@@ -1,5 +1,6 @@
 /** The door of the store. */
 export { type Cell, type Database, type Queries, type Row } from "./database";
+export { checkArms } from "./arms";
 export { queryChart } from "./charts";
 export { queryDifference } from "./difference";
 export { queryDownloads } from "./downloads-query";

@@ -226,7 +226,7 @@ describe("DuckDB file", () => {
   test("that is no database is refused", async () => {
     const folder = await mkdtemp(join(tmpdir(), "origo-store-"));
     await writeFile(join(folder, "origo.duckdb"), "this is not a database".repeat(500));
-    await expect(Store.open(folder)).rejects.toThrow("not a valid DuckDB database file");
+    await expect(Store.open(folder)).rejects.toThrow("no database of Origo");
     await rm(folder, { recursive: true });
   });
 });

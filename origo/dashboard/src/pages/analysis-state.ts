@@ -1,6 +1,6 @@
 /** The state of the analysis page, which is in its address, and the question that it asks Origo. Pure. */
 import { z } from "zod";
-import { Condition, type ChartQuery } from "@tributary/contract/query-schema";
+import { Condition, QUERY_LIMITS, type ChartQuery } from "@tributary/contract/query-schema";
 import { DifferenceState } from "../difference";
 
 export const KINDS = {
@@ -33,7 +33,7 @@ export const State = z.object({
   where: z.array(Condition).default([]),
   bins: z.number().int().min(1).max(BINS_MAX).default(40),
   statistic: z.enum(STATISTICS).default("median"),
-  bucketMs: z.number().int().min(1000).default(3_600_000),
+  bucketMs: z.number().int().min(1000).max(QUERY_LIMITS.bucketMs).default(3_600_000),
   log: z.boolean().default(false),
   difference: DifferenceState.optional(),
 });
