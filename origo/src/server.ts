@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { createServer, type RequestListener, type Server as HttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { oneByOne } from "@tributary/contract/one-by-one";
 import { Access } from "./access";
 import { makeApp } from "./app";
 import { Cluster } from "./cluster";
@@ -209,7 +210,7 @@ function urlOf(http: HttpServer, host: string): string {
 }
 
 function listen(app: RequestListener, port: number, host: string): Promise<HttpServer> {
-  const http = createServer({ requestTimeout: 0, headersTimeout: 10_000 }, app);
+  const http = createServer({ requestTimeout: 0, headersTimeout: 10_000 }, oneByOne(app));
   return new Promise((resolve, reject) => {
     http.once("error", reject);
     http.listen(port, host, () => {

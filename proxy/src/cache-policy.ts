@@ -26,6 +26,10 @@ export class AnswerPolicy {
     this.#policy = CachePolicy.fromObject({ ...policy.toObject(), t: receivedMs });
   }
 
+  get headerChars(): number {
+    return Object.entries(this.#headers).reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+  }
+
   /** Another client may get the answer. */
   get isShareable(): boolean {
     return this.#policy.storable();

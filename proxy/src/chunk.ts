@@ -74,6 +74,8 @@ export interface ChunkLimits {
   cacheBytes: number;
   /** For other chunks that are being read. */
   pinnedBytes: number;
+  /** For fetches that run at once. */
+  originFetchesMax: number;
   /** The longest time to use a chunk without asking its origin. */
   cacheKeepMs: number;
   /** A fetch goes on up to this far ahead of the fastest reader. */
@@ -88,7 +90,8 @@ export interface StoredChunk {
   readonly origin: string;
   readonly request: ChunkRequest;
   readonly readers: Set<Reader>;
-  readonly cancel: AbortController;
+  /** Ends the fetch. */
+  cancel: AbortController;
   /** The fetch asks the origin whether this answer is still right. */
   candidate: Answer | undefined;
   head: PlanHead | undefined;
@@ -130,10 +133,19 @@ export function leaderOf({ readers }: StoredChunk): Reader {
 export const payerOf = (chunk: StoredChunk): string =>
   chunk.readers.size > 0 ? leaderOf(chunk).client : (chunk.request.client?.name ?? "");
 
+/** What a kept chunk takes besides its body and the texts of its head: about 6 KB were measured. */
+export const CHUNK_BYTES = 8192;
+
+/** What the cache counts for the chunk. Its address is in its key and in its request. */
+export function keptBytesOf({ key, policy, body }: StoredChunk): number {
+  return CHUNK_BYTES + 2 * (key.length + (policy?.headerChars ?? 0)) + (body?.totalBytes ?? 0);
+}
+
 /** Whether the cache may hold the answer, once it is complete. */
-export function isKeepable({ head, body, policy, request }: StoredChunk, limits: ChunkLimits): boolean {
+export function isKeepable(chunk: StoredChunk, limits: ChunkLimits): boolean {
+  const { head, policy, request } = chunk;
   const isFull = head!.status === 200 || head!.status === 206;
-  const fits = body!.totalBytes <= limits.cacheBytes && limits.cacheKeepMs > 0;
+  const fits = keptBytesOf(chunk) <= limits.cacheBytes && limits.cacheKeepMs > 0;
   return isFull && fits && policy!.isReusable(request.range !== undefined);
 }
 

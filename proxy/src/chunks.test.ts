@@ -1,3 +1,4 @@
+import { CHUNK_BYTES } from "./chunk";
 import { EgressError, egressError } from "./egress/error";
 import { clients, fetched, FRESH, LIMITS, Reader, SEGMENT, settled, setup, URL_A } from "../test/fake-origin";
 
@@ -119,7 +120,7 @@ test("chunks: a 404 reaches its readers and is not kept", async () => {
 });
 
 test("chunks: a full cache drops the least recently used, and never keeps a chunk larger than itself", async () => {
-  const at = setup({ cacheBytes: 6 });
+  const at = setup({ cacheBytes: 2.5 * CHUNK_BYTES });
   await fetched(at, "http://o.test/1", "abc");
   await fetched(at, "http://o.test/2", "def");
   at.open("http://o.test/1").lease.close();
@@ -127,14 +128,14 @@ test("chunks: a full cache drops the least recently used, and never keeps a chun
   expect(at.store.stats.cacheBytes).toBe(6);
   at.open("http://o.test/1").lease.close();
   expect(at.origin.fetches).toHaveLength(3);
-  await fetched(at, "http://o.test/4", "1234567");
+  await fetched(at, "http://o.test/4", "x".repeat(2 * CHUNK_BYTES));
   expect(at.store.stats.cacheBytes).toBe(6);
   at.open("http://o.test/2");
   expect(at.origin.fetches).toHaveLength(5);
 });
 
 test("chunks: a chunk that leaves the cache while it is read stays whole for its reader", async () => {
-  const at = setup({ cacheBytes: 3 });
+  const at = setup({ cacheBytes: 1.5 * CHUNK_BYTES });
   await fetched(at, "http://o.test/1", "abc");
   const { reader } = at.open("http://o.test/1");
   await settled();
@@ -181,7 +182,7 @@ test("chunks: who holds most goes first, and what others read too is spared", as
 });
 
 test("chunks: chunks in the cache are read without counting, until they leave it", async () => {
-  const at = setup({ cacheBytes: 6, pinnedBytes: 3 });
+  const at = setup({ cacheBytes: 2.5 * CHUNK_BYTES, pinnedBytes: 3 });
   await fetched(at, "http://o.test/1", "abc");
   await fetched(at, "http://o.test/2", "def");
   const readers = ["1", "2"].map((path) => at.open(`http://o.test/${path}`).reader);

@@ -36,7 +36,8 @@ import { firstToGo, UnreadBudget } from "./chunk-shares";
 import { DownloadReaders } from "./download-readers";
 import { egressError, rejectionOf } from "./egress/error";
 import type { Egress, OriginResponse } from "./egress/fetch";
-import { Fetches, IN_SOCKETS_BYTES } from "./fetches";
+import { Fetches, IN_SOCKETS_BYTES, tooManyFetches } from "./fetches";
+import { KeptChunks } from "./kept-chunks";
 import type { Log } from "./log";
 
 export type { ChunkLimits, ChunkListener, ChunkRequest, Lease, OriginHead } from "./chunk";
@@ -57,8 +58,7 @@ const BUDGET_POLL_MS = 250;
 export class ChunkStore {
   /** The newest fetch of each key, which others may join. */
   readonly #shared = new Map<string, StoredChunk>();
-  /** Complete chunks by key, the least recently used first. */
-  readonly #kept = new Map<string, StoredChunk>();
+  readonly #kept = new KeptChunks();
   /** The chunks with readers that are not kept. `pinnedBytes` bounds them. */
   readonly #pinned = new Set<StoredChunk>();
   readonly #fetching = new Fetches((chunk) => this.#abandon(chunk));
@@ -66,7 +66,6 @@ export class ChunkStore {
   readonly #unread = new UnreadBudget();
   readonly #counts = { originBytes: 0, cacheHits: 0 };
   #pinnedBytes = 0;
-  #keptBytes = 0;
   #limits: ChunkLimits;
   readonly #nowMs: () => number;
   readonly #options: ChunkStoreOptions;
@@ -78,7 +77,7 @@ export class ChunkStore {
   }
 
   get stats(): ChunkStats {
-    return { ...this.#counts, cacheBytes: this.#keptBytes };
+    return { ...this.#counts, cacheBytes: this.#kept.bodyBytes };
   }
 
   /** Finds or fetches the chunk. Throws an `EgressError` when the policy refuses the URL. */
@@ -156,10 +155,12 @@ export class ChunkStore {
 
   #keptAt(key: string): StoredChunk | undefined {
     const chunk = this.#kept.get(key);
-    if (!chunk || this.#nowMs() - chunk.askedMs < this.#limits.cacheKeepMs) return chunk;
+    if (!chunk || !this.#isTooOld(chunk)) return chunk;
     this.#drop(chunk);
     return undefined;
   }
+
+  readonly #isTooOld = ({ askedMs }: StoredChunk): boolean => this.#nowMs() - askedMs >= this.#limits.cacheKeepMs;
 
   #use(reader: Reader, { chunk, part }: Answer): void {
     this.#counts.cacheHits++;
@@ -177,18 +178,19 @@ export class ChunkStore {
     reader.part = part;
     chunk.readers.add(reader);
     this.#fetching.noteReader(chunk);
-    if (chunk.isKept) {
-      this.#kept.delete(chunk.key);
-      this.#kept.set(chunk.key, chunk);
-    } else this.#pin(chunk);
+    if (chunk.isKept) this.#kept.add(chunk);
+    else this.#pin(chunk);
   }
 
   /** Starts the fetch of the reader's own chunk. */
   #ask(reader: Reader): void {
     const { chunk } = reader;
-    const rival = this.#fetching.rivalOf(reader, this.#nowMs());
+    const rival = this.#fetching.rivalAtOrigin(reader, this.#nowMs());
     if (rival) this.#cutOff(rival.chunk, "connections to this origin", rival.got, rival.limit);
+    const other = this.#fetching.rivalAmongAll(reader, this.#nowMs(), this.#limits.originFetchesMax);
     this.#join(reader, chunk, undefined);
+    if (other && !other.chunk) return void setImmediate(() => this.#fail(chunk, tooManyFetches(other)));
+    if (other?.chunk) this.#cutOff(other.chunk, "requests to origins", other.got, other.limit);
     if (chunk.request.cache !== "no-store") this.#shared.set(chunk.key, chunk);
     this.#fetching.add(chunk);
     void this.#fill(chunk);
@@ -355,6 +357,8 @@ export class ChunkStore {
 
   #complete(chunk: StoredChunk): void {
     chunk.isComplete = true;
+    // The controller of the fetch holds all that the fetch needed.
+    chunk.cancel = new AbortController();
     if (this.#shared.get(chunk.key) === chunk) {
       this.#shared.delete(chunk.key);
       this.#keep(chunk);
@@ -365,30 +369,26 @@ export class ChunkStore {
   /** Keeps a complete chunk if its answer may be used again and there is room. */
   #keep(chunk: StoredChunk): void {
     if (!isKeepable(chunk, this.#limits)) return;
-    const { key, body } = chunk;
-    const older = this.#kept.get(key);
+    const older = this.#kept.get(chunk.key);
     if (older) this.#drop(older);
     this.#unpin(chunk);
     chunk.isKept = true;
-    this.#kept.set(key, chunk);
-    this.#keptBytes += body!.totalBytes;
+    this.#kept.add(chunk);
     this.#evict();
   }
 
-  /** Chunks that nobody reads go first, because the others stay in memory for their readers. */
   #evict(): void {
-    for (const isRead of [false, true])
-      for (const chunk of this.#kept.values()) {
-        if (this.#keptBytes <= this.#limits.cacheBytes) return;
-        if (isRead || chunk.readers.size === 0) this.#drop(chunk);
-      }
+    for (;;) {
+      const chunk = this.#kept.surplus(this.#limits.cacheBytes, this.#isTooOld);
+      if (!chunk) return;
+      this.#drop(chunk);
+    }
   }
 
   /** Hides a kept chunk from new readers. Its present readers continue, as far as there is memory for them. */
   #drop(chunk: StoredChunk): void {
-    this.#kept.delete(chunk.key);
+    this.#kept.delete(chunk);
     chunk.isKept = false;
-    this.#keptBytes -= chunk.body!.totalBytes;
     if (chunk.readers.size === 0) return;
     this.#pin(chunk);
     this.#makeRoom(0, chunk);

@@ -1,5 +1,5 @@
 /** Fetches that their last reader has left: which of them go on for the cache, and when they give way. */
-import { FRESH, SEGMENT, settled, setup, URL_A } from "../test/fake-origin";
+import { clients, FRESH, Reader, SEGMENT, settled, setup, URL_A } from "../test/fake-origin";
 import { IN_SOCKETS_BYTES, LEFT_MAX, LEFT_MS_MAX } from "./fetches";
 
 const NEARLY = IN_SOCKETS_BYTES;
@@ -95,4 +95,22 @@ test(`fetches: a left fetch ends after ${LEFT_MS_MAX} ms`, () => {
   jest.advanceTimersByTime(1);
   expect(origin.fetches[0]!.aborted).toBe(true);
   jest.useRealTimers();
+});
+
+test("fetches: when a proxy fetches as much as it may, a newcomer gets the place of who has most (4)", async () => {
+  const { origin, store } = setup({ originFetchesMax: 4 });
+  const ask = (address: string, path: string): Reader => {
+    const reader = new Reader();
+    store.open({ url: `http://${path}.test/`, client: clients.of(address) }, reader);
+    return reader;
+  };
+  const greedy = [1, 2, 3, 4].map((host) => ask("203.0.113.8", `greedy${host}`));
+  const again = ask("203.0.113.8", "again");
+  await settled();
+  expect(again.failure).toMatchObject({ kind: "proxyBusy", got: 5, limit: 4 });
+  const viewer = [ask("203.0.113.7", "a"), ask("203.0.113.7", "b"), ask("203.0.113.7", "c")];
+  await settled();
+  expect(viewer.map(({ failure }) => failure?.kind)).toEqual([undefined, undefined, "proxyBusy"]);
+  expect(greedy.filter(({ failure }) => failure?.kind === "proxyBusy")).toHaveLength(2);
+  expect(origin.fetches.filter(({ aborted }) => !aborted)).toHaveLength(4);
 });

@@ -5,6 +5,7 @@
  * ask the origin again for the next client, and might get another version while other proxies have the fresh one. Left
  * fetches are few and brief, and they give way first.
  */
+import type { Rejection } from "@tributary/contract";
 import { leaderOf, type Reader, type StoredChunk } from "./chunk";
 import { firstToGo } from "./chunk-shares";
 
@@ -16,6 +17,13 @@ export const LEFT_MAX = 32;
 const PER_ORIGIN_MAX = 128;
 /** A younger fetch is not given up for its connection. */
 const OLD_MS = 5000;
+
+/** The fetch that gives way, and the numbers that explain it. */
+export interface Rival<C> {
+  chunk: C;
+  got: number;
+  limit: number;
+}
 
 export class Fetches {
   readonly #all = new Set<StoredChunk>();
@@ -66,13 +74,26 @@ export class Fetches {
   }
 
   /**
+   * The fetch that gives way to the reader's if there are `limit` of them: a slow one of the client that has most of
+   * them. `chunk` is undefined if no client has more than the reader's would have. Null: there is room.
+   */
+  rivalAmongAll({ client }: Reader, nowMs: number, limit: number): Rival<StoredChunk | undefined> | null {
+    if (this.#all.size < limit || this.giveUpLeft()) return null;
+    const read = [...this.#all].filter((chunk) => chunk.readers.size > 0);
+    const counts = new Map<string, number>();
+    const clients = read.map((chunk) => leaderOf(chunk).client);
+    for (const each of clients) counts.set(each, (counts.get(each) ?? 0) + 1);
+    const own = counts.get(client) ?? 0;
+    const most = Math.max(0, ...counts.values());
+    const candidates = most > own + 1 ? read.filter((_chunk, at) => counts.get(clients[at]!) === most) : [];
+    return { chunk: firstToGo(candidates, () => 1, nowMs), got: this.#all.size + 1, limit };
+  }
+
+  /**
    * The slow fetch that gives way to the reader's if the connections to the origin are taken: one of the client's own
    * if it has its share of half of them, otherwise an old one. Without one, the reader's fetch waits.
    */
-  rivalOf(
-    { chunk: { origin }, client }: Reader,
-    nowMs: number,
-  ): { chunk: StoredChunk; got: number; limit: number } | null {
+  rivalAtOrigin({ chunk: { origin }, client }: Reader, nowMs: number): Rival<StoredChunk> | null {
     const isHere = (chunk: StoredChunk): boolean => chunk.origin === origin;
     const taken = [...this.#all].filter(isHere);
     if (taken.length >= PER_ORIGIN_MAX && this.giveUpLeft(isHere)) return null;
@@ -85,4 +106,9 @@ export class Fetches {
     const chunk = firstToGo(candidates, () => 1, nowMs);
     return chunk ? { chunk, got: rivals.length + 1, limit } : null;
   }
+}
+
+export function tooManyFetches({ got, limit }: Pick<Rival<unknown>, "got" | "limit">): Rejection {
+  const message = `The proxy sends as many requests to origins as it may: got ${got}, limit ${limit}. Try again.`;
+  return { kind: "proxyBusy", message, got, limit };
 }

@@ -97,7 +97,14 @@ beforeAll(async () => {
   chunks = new ChunkStore({
     egress,
     log,
-    limits: { cacheBytes: 1e7, pinnedBytes: 2 ** 28, cacheKeepMs: 60_000, readAheadBytes: 1e6, unreadBytes: 1e8 },
+    limits: {
+      cacheBytes: 1e7,
+      pinnedBytes: 2 ** 28,
+      cacheKeepMs: 60_000,
+      readAheadBytes: 1e6,
+      unreadBytes: 1e8,
+      originFetchesMax: 1000,
+    },
   });
   const options: HttpOptions = {
     health: () => ({ status, name: "p", engine: "e", sessions: 0 }),

@@ -5,9 +5,10 @@
 import type { Rejection } from "@tributary/contract";
 import { randomBytes, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { isIP, type AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
+import { oneByOne } from "@tributary/contract/one-by-one";
 import type { ProxyControl, ProxyHello } from "@tributary/contract/schema";
 import { EncoderPool, xorshift128, type Codec } from "@tributary/protocol";
 import { loadNativeTransport, type NativeTransport } from "@tributary/native-transport";
@@ -135,7 +136,10 @@ export class Proxy {
       pageOrigins: config.ALLOW_ORIGINS,
       onDelivery: (change, failure) => this.#countDelivery(change, failure),
     });
-    this.#http = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, app);
+    this.#http = createServer(
+      { requestTimeout: 30_000, headersTimeout: 10_000 },
+      oneByOne<IncomingMessage, ServerResponse>(app),
+    );
     shareConnections(this.#http, () => this.#limits.httpConnectionsMax);
   }
 

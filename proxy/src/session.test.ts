@@ -83,7 +83,7 @@ class FakeChannel implements Channel {
 
 const limits = { addressBytes: 1e9, addressOffers: 100, controlPerMille: 1000 };
 
-function setup(options: { idleMs?: number; bytesPerSec?: number } = {}) {
+function setup(options: { idleMs?: number; bytesPerSec?: number; controlPerMille?: number } = {}) {
   const chunks = new FakeChunks();
   const channel = new FakeChannel();
   const counters = newCounters();
@@ -98,7 +98,7 @@ function setup(options: { idleMs?: number; bytesPerSec?: number } = {}) {
     rng: xorshift128(1),
     shaper: new Shaper(options.bytesPerSec ?? 0),
     log: (event, fields) => logged.push(`${event} ${JSON.stringify(fields)}`),
-    client: new Clients(() => limits).of("203.0.113.1"),
+    client: new Clients(() => ({ ...limits, ...options })).of("203.0.113.1"),
     onClosed: () => ends.push("closed"),
     ...(options.idleMs === undefined ? {} : { idleMs: options.idleMs }),
   });
@@ -390,4 +390,14 @@ test("session: a draining session finishes running requests and rejects new ones
   expect(at.channel.frames("reject")).toEqual([
     { type: "reject", requestId: 2, rejection: expect.objectContaining({ kind: "draining" }) },
   ]);
+});
+
+test("session: time in which other processes have the processor does not count as the client's work", () => {
+  const { session, channel, counters } = setup({ controlPerMille: 400 });
+  const now = performance.now.bind(performance);
+  let stolenMs = 0;
+  jest.spyOn(performance, "now").mockImplementation(() => now() + (stolenMs += 20));
+  for (let token = 0; token < 50; token++) session.handleMessage(encodeFrame({ type: "ping", token }));
+  jest.restoreAllMocks();
+  expect([channel.frames("pong").length, counters.unreadMessages]).toEqual([50, 0]);
 });

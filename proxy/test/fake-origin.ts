@@ -90,7 +90,8 @@ export const SEGMENT = 256 * 1024;
 export const URL_A = "http://o.test/a";
 export const FRESH = { "cache-control": "max-age=60" };
 export const LIMITS = {
-  cacheBytes: 1000,
+  cacheBytes: 2 ** 20,
+  originFetchesMax: 1000,
   pinnedBytes: 2 ** 28,
   cacheKeepMs: Infinity,
   readAheadBytes: 2 ** 28,

@@ -3,9 +3,10 @@
  * mirrors the address at the origin. What a request gets: serve.ts. Whom it refuses: guard.ts.
  */
 import { randomBytes } from "node:crypto";
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { isIP, type AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
+import { oneByOne } from "@tributary/contract/one-by-one";
 import express, { type NextFunction, type Request, type Response } from "express";
 import type { GetOptions, TransportOption } from "../api";
 import { CONNECTIONS_DEFAULT } from "../settings";
@@ -77,7 +78,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   server.maxConnections = CONNECTIONS_MAX;
   try {
     const port = await listen(server, host, options.port ?? GATEWAY_PORT_DEFAULT);
-    server.on("request", createApp(services, { port, publicHost: isPublic ? host : undefined, prefix }));
+    const app = createApp(services, { port, publicHost: isPublic ? host : undefined, prefix });
+    server.on("request", oneByOne<IncomingMessage, ServerResponse>(app));
     void client.warm(connections ?? CONNECTIONS_DEFAULT);
     return { url: `http://${reachableHost(host)}:${port}${prefix}`, isPublic, close: () => close(server, services) };
   } catch (error) {

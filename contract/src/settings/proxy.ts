@@ -55,6 +55,18 @@ export const PROXY_SETTINGS = {
     group: "Limits",
     help: "The most bytes that one proxy copies for making coded packets, for all clients together.",
   },
+  "proxy.originFetchesMax": {
+    type: "integer",
+    default: 1024,
+    min: 1,
+    max: 1024,
+    unit: "requests",
+    effect: "narrows",
+    group: "Limits",
+    help:
+      "The most requests of one proxy to origins at once. Beyond it, the slowest request of the address that has " +
+      "most of them ends.",
+  },
   "proxy.readAheadBytes": {
     type: "integer",
     default: 4 * MIB,

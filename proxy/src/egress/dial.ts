@@ -22,6 +22,8 @@ type OnSocket = (error: Error | null, socket?: Duplex) => void;
 
 /** The time limit for TCP to one address, and again for TLS. */
 const CONNECT_MS_MAX = 4000;
+/** Connections that are kept for later requests, to all origins together. */
+const FREE_MAX = 256;
 const AGENT = { keepAlive: true, scheduling: "lifo", maxFreeSockets: 16, maxSockets: 128, timeout: 20_000 } as const;
 
 export class VettedAgents {
@@ -43,7 +45,26 @@ export class VettedAgents {
   }
 }
 
+/** The connections that are kept for later requests. When there are too many, the one kept for longest is closed. */
+class FreeSockets {
+  readonly #sockets = new Set<Duplex>();
+  readonly #watched = new WeakSet<Duplex>();
+
+  add(socket: Duplex): void {
+    if (!this.#watched.has(socket)) socket.once("close", () => this.remove(socket));
+    this.#watched.add(socket);
+    this.#sockets.add(socket);
+    if (this.#sockets.size > FREE_MAX) this.#sockets.values().next().value!.destroy();
+  }
+
+  remove(socket: Duplex): void {
+    this.#sockets.delete(socket);
+  }
+}
+
 class VettedHttpAgent extends http.Agent {
+  readonly #free = new FreeSockets();
+
   override getName(options?: Parameters<http.Agent["getName"]>[0]): string {
     return `${super.getName(options)}|${vettedOf(options).join(",")}`;
   }
@@ -53,9 +74,20 @@ class VettedHttpAgent extends http.Agent {
       onSocket,
     );
   }
+  override keepSocketAlive(socket: Duplex): boolean {
+    const isKept = super.keepSocketAlive(socket) as unknown as boolean;
+    if (isKept) this.#free.add(socket);
+    return isKept;
+  }
+  override reuseSocket(socket: Duplex, request: http.ClientRequest): void {
+    this.#free.remove(socket);
+    super.reuseSocket(socket, request);
+  }
 }
 
 class VettedHttpsAgent extends https.Agent {
+  readonly #free = new FreeSockets();
+
   override getName(options?: https.RequestOptions): string {
     return `${super.getName(options)}|${vettedOf(options).join(",")}`;
   }
@@ -64,6 +96,15 @@ class VettedHttpsAgent extends https.Agent {
     dial(vettedOf(options), Number(options.port), unwanted)
       .then((socket) => secured(socket, options, unwanted))
       .then((socket) => onSocket(null, socket), onSocket);
+  }
+  override keepSocketAlive(socket: Duplex): boolean {
+    const isKept = super.keepSocketAlive(socket) as unknown as boolean;
+    if (isKept) this.#free.add(socket);
+    return isKept;
+  }
+  override reuseSocket(socket: Duplex, request: http.ClientRequest): void {
+    this.#free.remove(socket);
+    super.reuseSocket(socket, request);
   }
 }
 

@@ -147,10 +147,23 @@ test("long bodies: a body that is read whole, and the oldest of too many, are cl
   const response = await bodies.fetch(url, undefined, store.signal);
   for await (const piece of response.body) if (piece.length > 0) break;
   store.abort();
-  for (let i = 0; i < 5; i++) {
+  for (let i = 0; i < 17; i++) {
     const stop = new AbortController();
     (await bodies.fetch(`${url}?${i}`, undefined, stop.signal)).cancel();
   }
   for (let waits = 0; closed < 2 && waits < 100; waits++) await new Promise((resolve) => setTimeout(resolve, 20));
   expect(closed).toBe(2);
+});
+
+test("long bodies: five viewers of one film behind one address read a body each", async () => {
+  for (let viewer = 0; viewer < 5; viewer++) {
+    await open();
+    const { status } = await read(0, MIB - 1);
+    expect(status).toBe(206);
+  }
+  const parts = await Promise.all([1, 2, 3, 4, 5].map(() => read(MIB, 2 * MIB - 1)));
+  expect(parts.map(({ status, bytes }) => [status, bytes.equals(BYTES.subarray(MIB, 2 * MIB))])).toEqual(
+    Array(5).fill([206, true]),
+  );
+  expect(requests).toEqual(Array(5).fill("whole"));
 });

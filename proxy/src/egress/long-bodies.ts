@@ -13,9 +13,11 @@ import type { Egress, FetchDetails, OriginResponse } from "./fetch";
 
 /** A body that nobody reads is closed after this long. */
 const IDLE_MS = 20_000;
-/** An open body holds a connection, so there are not more than these. The one that was opened first goes. */
-const OPEN_MAX = 32;
-const OPEN_PER_CLIENT_MAX = 4;
+/** An open body holds a connection, so there are not more than these. The viewers behind one address share its part. */
+const OPEN_MAX = 128;
+const OPEN_PER_CLIENT_MAX = 16;
+/** Requests of one client that are left before their head came, and go on. */
+const LINGERING_PER_CLIENT_MAX = 4;
 /** A range that begins further ahead is asked for by a request of its own. */
 const SKIP_BYTES_MAX = 8 * 1024 * 1024;
 /**
@@ -25,8 +27,8 @@ const SKIP_BYTES_MAX = 8 * 1024 * 1024;
 const LINGER_MS = 2000;
 
 export class LongBodies implements Pick<Egress, "fetch" | "vet"> {
-  /** By client, page origin and address, the first opened first. */
-  readonly #open = new Map<string, LongBody>();
+  /** The first opened first. Two viewers of one film behind one address have a body each. */
+  readonly #open = new Set<LongBody>();
   /** Requests that were left before their head came. Each resolves when it has ended or its body is open. */
   readonly #lingering = new Map<string, Promise<void>>();
   readonly #egress: Pick<Egress, "fetch" | "vet">;
@@ -51,7 +53,7 @@ export class LongBodies implements Pick<Egress, "fetch" | "vet"> {
     if (mayBeLong(range)) return this.#fetchLong(key, text, range, signal, client, details);
     await abortable(this.#lingering.get(key) ?? Promise.resolve(), signal).catch(() => undefined);
     const mayRead = client?.bytesRefusal() === undefined;
-    const part = mayRead ? this.#open.get(key)?.part(range, signal) : undefined;
+    const part = mayRead ? this.#part(key, range, signal) : undefined;
     return part ?? this.#egress.fetch(text, range, signal, client, details);
   }
 
@@ -83,15 +85,15 @@ export class LongBodies implements Pick<Egress, "fetch" | "vet"> {
     leave = () => {
       leave = () => undefined;
       if (isRead) own.abort();
-      else this.#keep(key, new LongBody(response, totalBytes, own, () => this.#forget(key)));
+      else this.#keep(new LongBody(key, response, totalBytes, own, (body) => this.#open.delete(body)));
     };
     if (signal.aborted) leave();
     return { ...response, body: body(), cancel: () => leave() };
   }
 
   #linger(key: string, own: AbortController, fetched: Promise<OriginResponse>): void {
-    if (this.#lingering.has(key) || this.#keysBeside(key, this.#lingering).length >= OPEN_PER_CLIENT_MAX)
-      return own.abort();
+    const beside = [...this.#lingering.keys()].filter((other) => clientIn(other) === clientIn(key));
+    if (this.#lingering.has(key) || beside.length >= LINGERING_PER_CLIENT_MAX) return own.abort();
     const timer = setTimeout(() => own.abort(), LINGER_MS);
     const ended = fetched.then(
       () => undefined,
@@ -104,24 +106,25 @@ export class LongBodies implements Pick<Egress, "fetch" | "vet"> {
     this.#lingering.set(key, over);
   }
 
-  /** The keys that belong to the client of `key`, the first opened first. */
-  #keysBeside(key: string, map: ReadonlyMap<string, unknown>): string[] {
-    const client = key.slice(0, key.indexOf(" ") + 1);
-    return [...map.keys()].filter((other) => other.startsWith(client));
+  #part(key: string, range: RangeRequest | undefined, signal: AbortSignal): OriginResponse | undefined {
+    for (const body of this.#open) {
+      const part = body.key === key ? body.part(range, signal) : undefined;
+      if (part) return part;
+    }
+    return undefined;
   }
 
-  #keep(key: string, body: LongBody): void {
-    this.#open.get(key)?.close();
-    this.#open.set(key, body);
-    const own = this.#keysBeside(key, this.#open);
-    if (own.length > OPEN_PER_CLIENT_MAX) this.#open.get(own[0]!)!.close();
-    else if (this.#open.size > OPEN_MAX) this.#open.values().next().value!.close();
-  }
-
-  #forget(key: string): void {
-    this.#open.delete(key);
+  /** Keeps the body open. If there are too many then, the first opened one that nobody reads is closed. */
+  #keep(body: LongBody): void {
+    this.#open.add(body);
+    const own = [...this.#open].filter((other) => clientIn(other.key) === clientIn(body.key));
+    const rivals = own.length > OPEN_PER_CLIENT_MAX ? own : this.#open.size > OPEN_MAX ? [...this.#open] : [];
+    rivals.find(({ isRead }) => !isRead)?.close();
   }
 }
+
+/** A key begins with the name of its client. */
+const clientIn = (key: string): string => key.slice(0, key.indexOf(" "));
 
 /** Whether the answer may be longer than a chunk. */
 function mayBeLong(range: RangeRequest | undefined): boolean {
@@ -132,13 +135,15 @@ function mayBeLong(range: RangeRequest | undefined): boolean {
 
 /** An open answer whose body is read once, from its start to its end, by one range after the other. */
 class LongBody {
+  /** Of its client, the page's origin and its address. */
+  readonly key: string;
   readonly #response: OriginResponse;
   /** Of the last byte that it has. */
   readonly #end: number;
   /** Of the whole resource; null if the origin does not tell it. */
   readonly #resourceBytes: number | null;
   readonly #controller: AbortController;
-  readonly #onClosed: () => void;
+  readonly #onClosed: (body: LongBody) => void;
   readonly #pieces: AsyncIterator<Uint8Array>;
   /** A piece that is on its way. It survives the range that waits for it. */
   #pending: Promise<IteratorResult<Uint8Array>> | undefined;
@@ -154,7 +159,14 @@ class LongBody {
   #isClosed = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(response: OriginResponse, totalBytes: number, controller: AbortController, onClosed: () => void) {
+  constructor(
+    key: string,
+    response: OriginResponse,
+    totalBytes: number,
+    controller: AbortController,
+    onClosed: (body: LongBody) => void,
+  ) {
+    this.key = key;
     this.#response = response;
     const told = response.status === 206 ? parseContentRange(response.headers["content-range"]) : undefined;
     this.#position = this.#nextStart = told?.start ?? 0;
@@ -166,11 +178,15 @@ class LongBody {
     this.#wait();
   }
 
+  get isRead(): boolean {
+    return this.#activeCount > 0;
+  }
+
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    this.#onClosed();
+    this.#onClosed(this);
     this.#controller.abort();
     this.#response.cancel();
   }
