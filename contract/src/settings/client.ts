@@ -149,7 +149,7 @@ export const CLIENT_SETTINGS = {
   },
   "client.cutBytes": {
     type: "integer",
-    default: 8 * MIB,
+    default: 4 * MIB,
     min: 64 * 1024,
     max: 32 * MIB,
     unit: "bytes",
