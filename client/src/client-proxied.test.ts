@@ -1,5 +1,5 @@
 import type { OwnRest } from "./api";
-import { build, expectWhole, fetchAll, PROXIED_MODES } from "../test/scene";
+import { build, expectWhole, fetchAll, IMPATIENT, PROXIED_MODES } from "../test/scene";
 import { readAll } from "../test/support";
 
 describe.each(PROXIED_MODES)("%s", (mode) => {
@@ -54,14 +54,14 @@ describe.each(PROXIED_MODES)("%s", (mode) => {
   });
 
   test("client: falls back when nothing comes", async () => {
-    const { origin } = await build([{ mute: true }, { mute: true }], 100_000);
+    const { origin } = await build([{ mute: true }, { mute: true }], 100_000, IMPATIENT);
     const outcome = await fetchAll("file", { mode });
     expectWhole(outcome, origin.body);
     expect(outcome.record.fallback).toMatchObject({ kind: "stalled", bytes: 100_000 });
   });
 
   test("client: fails with the reason when the fallback is not allowed", async () => {
-    await build([{ mute: true }], 100_000);
+    await build([{ mute: true }], 100_000, IMPATIENT);
     const outcome = await fetchAll("file", { mode, allowFallback: false });
     expect(outcome.error).toMatchObject({ kind: "stalled" });
     expect(outcome.record).toMatchObject({ outcome: "failed", error: { kind: "stalled" }, fallback: null });
@@ -128,7 +128,7 @@ describe("the caller finishes a download itself", () => {
   const mode = "coded";
 
   test("client: the record of a download that the caller finishes itself tells both parts", async () => {
-    await build([{ mute: true }], 100_000);
+    await build([{ mute: true }], 100_000, IMPATIENT);
     const rest = { offset: 0, bytes: 100_000, status: 200, headMs: 5, outcome: "complete" } as const;
     const ownRest = new Promise<OwnRest>((resolve) =>
       setTimeout(() => resolve({ reason: { kind: "stalled", message: "Nothing came." }, ...rest }), 500),
@@ -149,7 +149,7 @@ describe("the caller finishes a download itself", () => {
   });
 
   test("client: what the caller did not finish is not complete, and a closed client waits for nobody", async () => {
-    const { client, origin } = await build([{ mute: true }], 100_000);
+    const { client, origin } = await build([{ mute: true }], 100_000, IMPATIENT);
     const rest = { offset: 0, bytes: 7, status: 200, headMs: 5, reason: { kind: "stalled", message: "" } } as const;
     const broken = await fetchAll("file", {
       mode,

@@ -20,10 +20,13 @@ import {
   type ProxyMoods,
 } from "./support";
 
-/** Short waits, so that failures show soon. */
+/** For proxies that stay silent. */
+export const IMPATIENT: Partial<Settings> = { firstByteMs: 700, stallMs: 500 };
+
+/** Failures show soon. The proxies have long for their bytes, because the machine may be busy. */
 const FAST: Partial<Settings> = {
-  firstByteMs: 700,
-  stallMs: 500,
+  firstByteMs: 20_000,
+  stallMs: 20_000,
   connectTimeoutMs: 400,
   connectBackoffMs: 10,
   closeWaitMs: 400,

@@ -9,7 +9,7 @@ describe("split-http", () => {
     const outcome = await fetchAll("file", { mode, connections: 3 });
     expectWhole(outcome, origin.body);
     expect(outcome.record.fallback).toBeNull();
-    for (const { bytes } of outcome.record.proxies) expect(bytes).toBeGreaterThan(100_000);
+    for (const { bytes } of outcome.record.proxies) expect(bytes).toBeGreaterThan(20_000);
     expect(outcome.record.normalizedGoodput).toBeGreaterThan(0.5);
   });
 
@@ -57,11 +57,11 @@ describe("split-http", () => {
   });
 
   test("client: a slow reader slows the download down and gets every byte", async () => {
-    const settings = { queuedBytesMax: 80_000, chunkBytesMax: 320_000, firstByteMs: 5000, stallMs: 300 };
+    const settings = { queuedBytesMax: 80_000, chunkBytesMax: 320_000, firstByteMs: 20_000, stallMs: 1500 };
     const { client, origin } = await build([{}, {}], 1_500_000, settings);
     const download = client.get(`${origin.url}/file`, { mode, connections: 2 });
     await download.head;
-    await new Promise((resolve) => setTimeout(resolve, 700));
+    await new Promise((resolve) => setTimeout(resolve, 2000));
     expect(client.live.deliveredBytes).toBeLessThan(1_000_000);
     expect(sha256Of(await readAll(download.body))).toBe(sha256Of(origin.body));
     expect((await download.record).fallback).toBeNull();
