@@ -182,7 +182,7 @@ export class ActiveDownload {
   }
 
   abort(reason?: unknown): void {
-    if (this.#result || this.signal.aborted) return;
+    if (this.#result || this.signal.aborted || this.sink.isDrained) return;
     this.#controller.abort(abortError(reason));
     this.settle({ kind: "aborted" });
   }
@@ -196,7 +196,7 @@ export class ActiveDownload {
   giveUp(reason?: unknown): void {
     const isFault = reason instanceof Error && !["AbortError", "TimeoutError"].includes(reason.name);
     if (!isFault) return this.abort(reason);
-    if (this.#result || this.signal.aborted) return;
+    if (this.#result || this.signal.aborted || this.sink.isDrained) return;
     this.#controller.abort(reason);
     this.settle({ kind: "failed", rejection: { kind: "readerFailed", message: messageOf(reason) } });
   }

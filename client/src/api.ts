@@ -86,6 +86,11 @@ export interface GetOptions {
   allowFallback?: boolean | "proxies";
   /** Default `request`. */
   purpose?: (typeof PURPOSES)[number];
+  /**
+   * The download is complete only when its body was read to the end. A caller that ends it before, while bytes wait,
+   * gets a record that says so. Default false: it is complete when all bytes are there to read.
+   */
+  recordAfterRead?: boolean;
   /** Undefined if the caller took all from the proxies. The record waits for it. */
   ownRest?: Promise<OwnRest | undefined>;
 }

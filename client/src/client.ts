@@ -263,7 +263,12 @@ export class ProxyClient {
   async #execute(download: ActiveDownload, given: GetOptions): Promise<DownloadRecord> {
     try {
       await this.#configure(download, given);
-      download.settle(await this.#attempt(download));
+      const result = await this.#attempt(download);
+      if (given.recordAfterRead && result.kind === "complete") {
+        download.sink.close();
+        await download.sink.drained;
+      }
+      download.settle(result);
     } catch (error) {
       download.settle({ kind: "failed", rejection: { kind: "internal", message: messageOf(error) } });
     }
@@ -403,6 +408,7 @@ function withPatience(
   };
   return {
     ...settings,
+    sessionMs: allowFallback === false ? silenceMs(settings.sessionMs) : settings.sessionMs,
     firstByteMs: silenceMs(settings.firstByteMs),
     stallMs: silenceMs(settings.stallMs),
     directSilenceMs: timeoutMs ?? settings.directSilenceMs,

@@ -32,6 +32,11 @@ export class BodySink {
   /** `awaited`: the caller waits for the end and has not taken the stream. `thrownAway`: nobody gets the bytes. */
   #use: "open" | "awaited" | "taken" | "thrownAway" = "open";
   #untakenTimer: ReturnType<typeof setTimeout> | undefined;
+  /** The sink has ended, and the reader has taken all. */
+  isDrained = false;
+  #noteDrained!: () => void;
+  /** Resolves when the sink has ended and nothing waits for the reader, or when the reader has cancelled. */
+  readonly drained = new Promise<void>((resolve) => (this.#noteDrained = resolve));
 
   readonly #options: SinkOptions;
 
@@ -44,8 +49,9 @@ export class BodySink {
         pull: () => this.#pull(),
         cancel: (reason: unknown) => {
           this.#drop();
-          this.#end(() => undefined);
           options.onCancel(reason);
+          this.#end(() => undefined);
+          this.#noteDrained();
         },
       },
       { highWaterMark: 0 },
@@ -95,10 +101,11 @@ export class BodySink {
     this.#end(() => this.#controller.error(error));
   }
 
-  /** The reader gets the error at once. */
+  /** The reader gets the error at once, also if the end waits behind the queue. */
   abort(error: Error): void {
-    if (this.#finish) return;
+    if (this.#finish && this.#queue.length === 0) return;
     this.#drop();
+    this.#finish = undefined;
     this.fail(error);
   }
 
@@ -130,9 +137,16 @@ export class BodySink {
     if (this.#finish) return;
     clearTimeout(this.#untakenTimer);
     this.#finish = this.#use === "thrownAway" ? () => undefined : finish;
-    if (this.#queue.length === 0) this.#finish();
+    if (this.#queue.length === 0) this.#finishNow();
     this.#wantsPiece?.();
     this.#wake();
+  }
+
+  #finishNow(): void {
+    if (!this.#finish) return;
+    this.#finish();
+    this.isDrained = true;
+    this.#noteDrained();
   }
 
   /** Called when the reader waits for a piece. */
@@ -144,7 +158,7 @@ export class BodySink {
     if (!piece) return;
     this.#queuedBytes -= piece.length;
     this.#controller.enqueue(piece);
-    if (this.#queue.length === 0) this.#finish?.();
+    if (this.#queue.length === 0) this.#finishNow();
     if (!this.isFull) this.#wake();
   }
 

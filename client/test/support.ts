@@ -162,6 +162,8 @@ export interface ProxyMoods {
   stallAfterBytes?: number;
   /** Milliseconds between packets. At 0 packets come in bursts. */
   packetEveryMs?: number;
+  /** A session opens after this long. */
+  openAfterMs?: number;
   /** Refuses this many sessions before it accepts one. */
   refuseSessions?: number;
   /** Reports this etag in place of the origin's. */
@@ -221,6 +223,7 @@ export class StandInProxy extends HttpServer {
         response.destroy();
         return;
       }
+      if (this.moods.openAfterMs) await new Promise((resolve) => setTimeout(resolve, this.moods.openAfterMs));
       this.sessionsMade++;
       response.writeHead(201, { "content-type": "application/json" });
       response.end(JSON.stringify({ sessionId: "s", sdp: `${this.id}/${this.sessionsMade}` }));

@@ -24,20 +24,29 @@ function heldBack(download: Download, pace: Pace): Download {
   return {
     head: download.head,
     get body() {
-      return (body ??= download.body.pipeThrough(
-        new TransformStream<Uint8Array, Uint8Array>({
-          transform: async (piece, controller) => {
-            await pace.take(piece.length);
-            controller.enqueue(piece);
-          },
-        }),
-      ));
+      return (body ??= pacedBody(download.body.getReader(), pace));
     },
     get record() {
       return download.record;
     },
     abort: (reason) => download.abort(reason),
   };
+}
+
+/** It holds one piece at most, so what the download has delivered is what the command gets. */
+function pacedBody(reader: ReadableStreamDefaultReader<Uint8Array>, pace: Pace): Download["body"] {
+  return new ReadableStream<Uint8Array>(
+    {
+      pull: async (controller) => {
+        const { done, value } = await reader.read();
+        if (done) return controller.close();
+        await pace.take(value.length);
+        controller.enqueue(value);
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
 }
 
 class Pace {

@@ -20,10 +20,23 @@ describe("requests", () => {
       {
         url: URL_OF_A,
         forOrigin: [],
-        options: { timeoutMs: 2500, retries: 0, cache: "no-cache", decode: true, range: { start: 0, end: 9 } },
+        options: {
+          timeoutMs: 2500,
+          retries: 0,
+          cache: "no-cache",
+          decode: true,
+          range: { start: 0, end: 9 },
+          recordAfterRead: true,
+        },
       },
     );
-    expect(asked(URL_OF_A)).toEqual({ url: URL_OF_A, forOrigin: [], options: {} });
+    expect(asked(URL_OF_A)).toEqual({ url: URL_OF_A, forOrigin: [], options: { recordAfterRead: true } });
+  });
+
+  test("requests: without a fallback the proxies get as much time as an origin", () => {
+    const strict = { allowFallback: false };
+    expect(askedOf(URL_OF_A, parse(), strict).options.timeoutMs).toBe(120_000);
+    expect(askedOf(URL_OF_A, parse("--timeout", "3"), strict).options.timeoutMs).toBe(3000);
   });
 
   test.each([

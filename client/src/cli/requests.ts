@@ -1,6 +1,7 @@
 /** What a download asks for beside its address: the user's own headers, patience and caches. No I/O. */
 import { InvalidArgumentError, Option, type Command } from "commander";
 import type { ByteRange } from "@tributary/contract";
+import { CLIENT_SETTINGS } from "@tributary/contract/settings";
 import type { GetOptions } from "../api";
 import { UsageError } from "./exit";
 import { addTrustOptions, byteCount, byteRange, seconds, wholeNumber, type TrustWords } from "./options";
@@ -17,6 +18,8 @@ const FRAMING = [
   "transfer-encoding",
   "upgrade",
 ];
+
+const TIMEOUT_SEC_DEFAULT = CLIENT_SETTINGS["client.directSilenceMs"].default / 1000;
 
 export interface RequestWords extends TrustWords {
   range?: ByteRange;
@@ -40,7 +43,7 @@ export function addRequestOptions(command: Command): Command {
     .option("-A, --user-agent <text>", "send the origin this User-Agent; then no proxy is used")
     .option("-e, --referer <url>", "send the origin this Referer; then no proxy is used")
     .addOption(new Option("--proxy-header <header>", "refused: proxies get no headers").argParser(refused).hideHelp())
-    .option("--timeout <seconds>", "how long the origin may be silent (default: 120)", seconds)
+    .option("--timeout <seconds>", `how long the origin may be silent (default: ${TIMEOUT_SEC_DEFAULT})`, seconds)
     .option("--retry <n>", "how often in a row to ask the origin again (default: 5)", wholeNumber)
     .option("--limit-rate <bytes>", "at most so many bytes a second, e.g. 500k", byteCount)
     .option("--compressed", "unpack a body that comes as gzip, deflate or br")
@@ -87,9 +90,12 @@ export function askedOf(address: string, words: RequestWords, given: GetOptions)
     ...(words.cacert === undefined ? [] : ["--cacert"]),
     ...(words.insecure ? ["--insecure"] : []),
   ];
-  const { range, timeout, retry } = words;
+  const { range, retry } = words;
+  // Without a fallback nobody else can bring the bytes, so the proxies get all of the time.
+  const timeout = words.timeout ?? (given.allowFallback === false ? TIMEOUT_SEC_DEFAULT : undefined);
   const options: GetOptions = {
     ...given,
+    recordAfterRead: true,
     ...(range === undefined ? {} : { range }),
     ...(timeout === undefined ? {} : { timeoutMs: Math.round(timeout * 1000) }),
     ...(retry === undefined ? {} : { retries: retry }),

@@ -48,6 +48,21 @@ describe("signals", () => {
     expect(JSON.parse(stdout.toString())).toMatchObject({ outcome: "aborted" });
   });
 
+  test("signals: record, file and summary agree when a signal comes while received bytes wait", async () => {
+    const { status, stdout, stderr } = await get([`${origin.url}/whole`, "-o", "f", "--json", "--limit-rate", "50k"], {
+      cwd: folder.path,
+      during: (child) =>
+        void until(() => existsSync(at("f.part")) && statSync(at("f.part")).size > 180_000).then(() =>
+          child.kill("SIGINT"),
+        ),
+    });
+    const kept = statSync(at("f.part")).size;
+    expect(status).toBe(130);
+    expect(kept).toBeLessThan(BODY.length);
+    expect(JSON.parse(stdout.toString())).toMatchObject({ outcome: "aborted", netBytes: kept });
+    expect(stderr).toContain(`${kept} bytes are kept`);
+  });
+
   test("signals: SIGTERM ends a download whose reader does not read", async () => {
     const script =
       `"${process.execPath}" "${CLI}" get --mode direct --no-record "${origin.url}/whole" ` +

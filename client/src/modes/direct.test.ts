@@ -331,6 +331,23 @@ describe("the caller", () => {
     expect(client.live.deliveredBytes).toBe(value!.length);
   });
 
+  test("client: with recordAfterRead a download is complete when its body was read", async () => {
+    handler = (request, response) => serve(request, response);
+    const options = { mode: "direct", recordAfterRead: true } as const;
+    const left = client.get(url, options);
+    const reader = left.body.getReader();
+    const { value } = await reader.read();
+    while (client.live.deliveredBytes < FILE.length) await new Promise((resolve) => setTimeout(resolve, 10));
+    left.abort();
+    await expect(reader.read()).rejects.toMatchObject({ name: "AbortError" });
+    expect(await left.record).toMatchObject({ outcome: "aborted", netBytes: value!.length, sha256: null });
+    expect(client.live.deliveredBytes).toBe(value!.length);
+    const full = client.get(url, options);
+    await full.body.cancel(new Error("ENOSPC"));
+    expect(await full.record).toMatchObject({ outcome: "failed", error: { kind: "readerFailed" } });
+    expectFile(await get("/", options));
+  });
+
   test("client: the record of a body that nobody takes comes, and the body says why it is gone", async () => {
     const body = bytesOf(400_000);
     handler = (request, response) => serve(request, response, { body });

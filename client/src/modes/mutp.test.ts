@@ -126,6 +126,12 @@ describe.each(["uncoded-mutp", "coded-mutp"] as const)("%s", (mode) => {
     expect(record).toMatchObject({ outcome: "failed", error: { kind: "noTransport" } });
   });
 
+  test("client: without a fallback the sessions get as much time as the caller gives", async () => {
+    const { origin } = await build([{ openAfterMs: 600 }], 30_000, { sessionMs: 100, connectTimeoutMs: 30_000 });
+    const options = { mode, connections: 1, allowFallback: false, timeoutMs: 30_000 } as const;
+    expectWhole(await fetchAll("file", options), origin.body);
+  });
+
   test("client: uses HTTP through the proxies if no session opens and allowFallback is proxies", async () => {
     const { origin } = await build([{ refuseSessions: 99 }], 30_000, { sessionMs: 200 });
     const outcome = await fetchAll("file", { mode, connections: 1, allowFallback: "proxies" });
