@@ -15,7 +15,7 @@ import {
 import { DownloadError, withoutPasswords } from "./errors";
 import { headersFor } from "./modes/http";
 import { connectOrigin, tlsOptions } from "./origin-connect";
-import type { AskOrigin, OriginAnswer, OriginRequest } from "./origin";
+import { headersForOthers, type AskOrigin, type OriginAnswer, type OriginRequest } from "./origin";
 
 const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
 /** As in the Fetch standard. */
@@ -24,8 +24,6 @@ const REDIRECTS_MAX = 20;
 const HEADER_BYTES_MAX = 300 * 1024;
 /** Whoever reads the body limits these times. */
 const LIMITS = { headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: HEADER_BYTES_MAX, connect: connectOrigin } as const;
-/** The other headers of the caller are for the origin that the caller named: they can tell who asks. */
-const HEADERS_FOR_ALL = ["accept", "accept-language", "user-agent"];
 const USER_AGENT = "tributary/0.1";
 
 /** Each makes a decoder for a body that begins with this byte. */
@@ -79,8 +77,7 @@ export const askOrigin: AskOrigin = async (request) => {
     if (redirects === REDIRECTS_MAX)
       throw new DownloadError("tooManyRedirects", `The origin redirects too often: limit ${REDIRECTS_MAX}.`);
     const next = targetOf(String(location), url);
-    if (new URL(next).origin !== new URL(url).origin)
-      headers = Object.fromEntries(Object.entries(headers).filter(([name]) => HEADERS_FOR_ALL.includes(name)));
+    if (new URL(next).origin !== new URL(url).origin) headers = headersForOthers(headers);
     url = next;
   }
 };

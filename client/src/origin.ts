@@ -19,3 +19,11 @@ export interface OriginAnswer {
 }
 
 export type AskOrigin = (request: OriginRequest) => Promise<OriginAnswer>;
+
+/** The other headers of the caller are for the origin that the caller named: they can tell who asks. */
+const HEADERS_FOR_ALL = ["accept", "accept-language", "user-agent"];
+
+/** Those of the caller's headers that another origin may get, which a redirect or a playlist names. */
+export function headersForOthers(headers: OriginRequest["headers"]): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => HEADERS_FOR_ALL.includes(name.toLowerCase())));
+}

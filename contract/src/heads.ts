@@ -36,6 +36,17 @@ export function isSameVersion(first: Pick<ResponseHead, "headers">, now: Pick<Re
   return validator !== undefined && validator === strongValidator(now);
 }
 
+/**
+ * How long the sender of the answer asks to wait: seconds or a date (RFC 9110 §10.2.3). Undefined without a readable
+ * Retry-After.
+ */
+export function retryAfterMs({ headers }: Pick<ResponseHead, "headers">, nowMs: number): number | undefined {
+  const text = headers["retry-after"]?.trim() ?? "";
+  if (/^\d{1,9}$/.test(text)) return 1000 * Number(text);
+  const atMs = Date.parse(text);
+  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
+}
+
 const DESCRIBING_HEADERS = ["content-type", "content-range", ...VALIDATOR_HEADERS, "accept-ranges"];
 const CORS_HEADERS = ["access-control-allow-origin", "access-control-expose-headers"];
 

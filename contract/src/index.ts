@@ -46,6 +46,7 @@ export {
   parseHops,
   parseOriginTime,
   RENAMED_PREFIX,
+  retryAfterMs,
   strongValidator,
   VALIDATOR_HEADERS,
   type HeadDifference,

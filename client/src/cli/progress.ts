@@ -1,6 +1,6 @@
 /** The live line on a terminal: how much is there, how fast, through whom, and for how long. */
 import type { Source } from "./pace";
-import { printable } from "./terminal";
+import { LiveLine } from "./terminal";
 import { progressLine } from "./view";
 
 const EVERY_MS = 100;
@@ -12,6 +12,7 @@ export class Progress {
   readonly #totalBytes: number | null;
   #bytes: number;
   #samples: { ms: number; bytes: number }[] = [];
+  readonly #line = new LiveLine();
   readonly #timer: ReturnType<typeof setInterval> | undefined;
 
   /** `offset` bytes are there from an earlier run. */
@@ -19,7 +20,7 @@ export class Progress {
     this.#client = client;
     this.#bytes = offset;
     this.#totalBytes = totalBytes;
-    if (process.stderr.isTTY) this.#timer = setInterval(() => this.#show(), EVERY_MS);
+    if (this.#line.isShown) this.#timer = setInterval(() => this.#show(), EVERY_MS);
   }
 
   add(bytes: number): void {
@@ -30,7 +31,7 @@ export class Progress {
     if (this.#timer === undefined) return;
     clearInterval(this.#timer);
     this.#show();
-    process.stderr.write("\n");
+    this.#line.end();
   }
 
   #show(): void {
@@ -45,6 +46,6 @@ export class Progress {
       bytesPerSec,
       live: this.#client.live,
     };
-    process.stderr.write(`\r\x1b[K${printable(progressLine(progress, process.stderr.columns - 1))}`);
+    this.#line.draw((columns) => progressLine(progress, columns));
   }
 }

@@ -28,3 +28,27 @@ export function say(text: string): void {
 export function print(text: string): void {
   process.stdout.write(printable(text));
 }
+
+/** The last line of a terminal, which is drawn again and again. Does nothing where standard error is no terminal. */
+export class LiveLine {
+  readonly isShown = process.stderr.isTTY;
+  #isOpen = false;
+
+  /** Draws the line that `format` makes for a width. */
+  draw(format: (columns: number) => string): void {
+    if (!this.isShown) return;
+    this.#isOpen = true;
+    process.stderr.write(`\r\x1b[K${printable(format(process.stderr.columns - 1))}`);
+  }
+
+  /** Makes room for a sentence where the line was. */
+  clear(): void {
+    if (this.#isOpen) process.stderr.write("\r\x1b[K");
+  }
+
+  /** Leaves the line as it was drawn last. */
+  end(): void {
+    if (this.#isOpen) process.stderr.write("\n");
+    this.#isOpen = false;
+  }
+}

@@ -17,7 +17,7 @@ import { seconds } from "./options";
 import { isStandardOutput } from "./output";
 import type { Source } from "./pace";
 import { stopped, takeFirstSignal } from "./signals";
-import { jsonLine, printable, say } from "./terminal";
+import { jsonLine, LiveLine, say } from "./terminal";
 import { videoLine } from "./video-view";
 
 const SHOW_EVERY_MS = 100;
@@ -62,7 +62,7 @@ export async function fetchVideo(client: Source, job: Job, get: GetOptions): Pro
   const { quiet, json, quality, audio, subtitles, duration, retry } = job.words;
   const output = outputOf(job);
   const finish = new AbortController();
-  const view = new VideoView(client, !quiet && process.stderr.isTTY);
+  const view = new VideoView(client, quiet ? undefined : new LiveLine());
   let release = (): void => undefined;
   const optional = { quality, audio, subtitles, durationSec: duration, retries: retry };
   const given = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
@@ -104,34 +104,32 @@ function rethrow(error: unknown): never {
 /** The live line on a terminal, and sentences above it. */
 class VideoView {
   readonly #client: Source;
-  readonly #isShown: boolean;
+  readonly #line: LiveLine | undefined;
   #report: VideoProgressReport | undefined;
   #shownMs = 0;
 
-  constructor(client: Source, isShown: boolean) {
+  constructor(client: Source, line: LiveLine | undefined) {
     this.#client = client;
-    this.#isShown = isShown;
+    this.#line = line;
   }
 
   show(report: VideoProgressReport): void {
     this.#report = report;
-    if (this.#isShown && performance.now() - this.#shownMs > SHOW_EVERY_MS) this.#draw();
+    if (performance.now() - this.#shownMs > SHOW_EVERY_MS) this.#draw();
   }
 
   say(sentence: string): void {
-    if (this.#isShown) process.stderr.write("\r\x1b[K");
+    this.#line?.clear();
     say(`${sentence}\n`);
   }
 
   stop(): void {
-    if (!this.#isShown || !this.#report) return;
-    this.#draw();
-    process.stderr.write("\n");
+    if (this.#report) this.#draw();
+    this.#line?.end();
   }
 
   #draw(): void {
     this.#shownMs = performance.now();
-    const line = videoLine(this.#report!, this.#client.live, process.stderr.columns - 1);
-    process.stderr.write(`\r\x1b[K${printable(line)}`);
+    this.#line?.draw((columns) => videoLine(this.#report!, this.#client.live, columns));
   }
 }

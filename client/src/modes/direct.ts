@@ -4,6 +4,7 @@
  * origin says that it is busy, and waits as long as the origin asks (RFC 9110 §10.2.3).
  */
 import {
+  retryAfterMs,
   strongValidator,
   type RangeRequest,
   type Rejection,
@@ -111,7 +112,7 @@ async function ask(
     const { url, headers, decode, cache } = request;
     const answer = await askerOf(platform)({ url, range, headers, decode, cache, signal: controller.signal });
     watch.progress();
-    const afterMs = waitOf(answer.head, platform.epochMs());
+    const afterMs = retryAfterMs(answer.head, platform.epochMs());
     const isBusy = BUSY_STATUSES.includes(answer.head.status);
     if (isBusy && !isLastTry && (afterMs ?? 0) <= directSilenceMs)
       return { kind: "again", rejection: busy(answer.head), afterMs };
@@ -145,14 +146,6 @@ function mayRepeat(download: ActiveDownload, error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if ("code" in cause && BROKEN_CODES.includes(String(cause.code))) return true;
   return false;
-}
-
-/** How long the origin asks to wait: seconds or a date (RFC 9110 §10.2.3). */
-function waitOf({ headers }: ResponseHead, nowMs: number): number | undefined {
-  const text = headers["retry-after"]?.trim() ?? "";
-  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
-  const atMs = Date.parse(text);
-  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
 }
 
 async function pump(

@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../errors";
+import { headersForOthers } from "../origin";
 import { plainUrl } from "../request";
 import { VideoError } from "./presentation";
 import { versionOf, type Version } from "./version";
@@ -81,14 +82,13 @@ function pauseMs(failures: number): number {
   return Math.min(500 * 2 ** (failures - 1), 10_000);
 }
 
-/** Headers of the user go to the video's own origin. A playlist may name other servers, and they get none. */
+/** Headers of the user go to the video's own origin. A playlist may name other servers. */
 export function headersOfOrigin(
   videoUrl: string,
   headers: Readonly<Record<string, string>> = {},
 ): Loader["headersFor"] {
   const { origin } = new URL(videoUrl);
-  const open = Object.entries(headers).filter(([name]) => /^(user-agent|accept)$/i.test(name));
-  return (url) => (new URL(url).origin === origin ? { ...headers } : Object.fromEntries(open));
+  return (url) => (new URL(url).origin === origin ? { ...headers } : headersForOthers(headers));
 }
 
 /** An address for messages, without what may be secret in it. */

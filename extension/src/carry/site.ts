@@ -3,6 +3,7 @@
  * requests counts those of the proxies, too. A refusal right after them is theirs, so the page does not see it: the
  * request waits and goes again.
  */
+import { retryAfterMs } from "@tributary/contract";
 import type { SiteRequest } from "../shared/carry";
 import type { SiteHead } from "../shared/messages";
 
@@ -40,11 +41,9 @@ export class Asked {
 /** How long to wait after the refusal `head`; undefined if the page gets it. `attempt` counts from 0. */
 export function waitMsOf({ status, headers }: SiteHead, attempt: number): number | undefined {
   const waitsMs = WAITS_MS[status];
-  const told = headers["retry-after"];
-  if (told === undefined) return waitsMs?.[attempt];
-  const seconds = Number(told);
-  const toldMs = Number.isNaN(seconds) ? Date.parse(told) - Date.now() : 1000 * seconds;
-  if (waitsMs === undefined || Number.isNaN(toldMs) || toldMs > WAIT_MS_MAX || attempt > 0) return undefined;
+  const toldMs = retryAfterMs({ headers }, Date.now());
+  if (toldMs === undefined) return waitsMs?.[attempt];
+  if (waitsMs === undefined || toldMs > WAIT_MS_MAX || attempt > 0) return undefined;
   return Math.max(waitsMs[0] ?? 0, toldMs);
 }
 
