@@ -15,6 +15,9 @@ export interface MediaFile {
 
 const PLACES_MAX = 4096;
 const FILES_MAX = 256;
+const TEMPLATES_MAX = 256;
+/** Some 200 KB of text for each thousand. A film of two hours in six qualities has 20,000. */
+const NAMED_MAX = 32_768;
 /** Text is small. It also may be a list of addresses, which proxies must not see. */
 const SMALL_PATH = /\.(?:m3u8?|mpd|key|vtt|webvtt|srt|ttml|dfxp|xml|json|html?)$/i;
 
@@ -27,18 +30,24 @@ interface Place {
 export class Catalogue {
   /** Folder and file extension of segments. */
   readonly #segments = new Map<string, Place>();
+  /** The segments that playlists name one by one. Playlists of several videos may share a folder. */
+  readonly #named = new Map<string, { root: string }>();
+  /** What the addresses of a template begin with. */
+  readonly #templates = new Map<string, { root: string }>();
   readonly #small = new Map<string, { root: string }>();
   readonly #files = new Map<string, MediaFile>();
 
   /** A playlist of `root` has a segment at `url`. */
   noteSegment(url: URL, root: URL): void {
     this.#noteSegments(keyOf(folderOf(url.pathname), url), false, root);
+    putLast(this.#named, url.href, { root: this.rootOf(root) }, NAMED_MAX);
   }
 
   /** A manifest of `root` makes the addresses of segments from `template`, which has names between dollar signs. */
   noteTemplate(template: URL, root: URL): void {
     const literal = template.pathname.split("$")[0]!;
     this.#noteSegments(keyOf(folderOf(literal), template), true, root);
+    putLast(this.#templates, template.origin + literal, { root: this.rootOf(root) }, TEMPLATES_MAX);
   }
 
   /** A playlist of `root` names the playlist or key at `url`. */
@@ -66,7 +75,15 @@ export class Catalogue {
 
   /** The address that the player opened first: the playlist that led to `url`, or `url` itself. */
   rootOf(url: URL): string {
-    return this.#small.get(url.href)?.root ?? this.#placeOf(url)?.root ?? url.href;
+    const named = this.#small.get(url.href) ?? this.#named.get(url.href);
+    return (named ?? this.#templateOf(url) ?? this.#placeOf(url))?.root ?? url.href;
+  }
+
+  /** The template with the longest beginning that is the address's. */
+  #templateOf({ origin, pathname }: URL): { root: string } | undefined {
+    const fits = [...this.#templates.keys()].filter((beginning) => (origin + pathname).startsWith(beginning));
+    const longest = fits.reduce((best, each) => (each.length > best.length ? each : best), "");
+    return this.#templates.get(longest);
   }
 
   #noteSegments(key: string, isDeep: boolean, root: URL): void {

@@ -55,6 +55,24 @@ test("SegmentBase is a whole file, and so is a BaseURL alone", () => {
   expect(addresses(manifest, 1)).toEqual(["whole https://cdn.example.org/w.mp4"]);
 });
 
+test("SegmentBase without an index is a whole file, also with its beginning at another address", () => {
+  const base = (inner: string): string =>
+    `<BaseURL>v.mp4</BaseURL><SegmentBase timescale="1000">${inner}</SegmentBase>`;
+  const apart = '<Initialization sourceURL="i.mp4" range="0-9"/>';
+  const all = [base(""), base('<Initialization range="0-99"/>'), base(apart)].map((body, index) =>
+    representation(String(index), body),
+  );
+  const manifest = mpd(`<Period>${set(all.join(""))}</Period>`);
+  expect([0, 1, 2].flatMap((index) => addresses(manifest, index))).toEqual(
+    Array(3).fill("whole https://cdn.example.org/film/v.mp4"),
+  );
+  expect(manifest.renditions.map(({ parts }) => "init" in parts[0]! && parts[0].init)).toEqual([
+    false,
+    false,
+    { url: "https://cdn.example.org/film/i.mp4", range: { start: 0, end: 9 } },
+  ]);
+});
+
 test("periods are joined in stretches, also when their representations have other names", () => {
   const template = '<SegmentTemplate duration="3" media="$RepresentationID$-$Number$"/>';
   const manifest = mpd(

@@ -10,7 +10,14 @@ import { systemOfScheme } from "./protection";
 import { VideoError, type Piece, type Rendition, type Segment, type SegmentList, type TrackKind } from "./presentation";
 
 /** A track of one period: a list of segments, or a file that is fetched as a whole. */
-export type DashPart = { startSec: number } & ({ segments: Segment[] } | { wholeUrl: string; durationSec: number });
+export type DashPart = { startSec: number } & ({ segments: Segment[] } | WholeFile);
+
+interface WholeFile {
+  wholeUrl: string;
+  durationSec: number;
+  /** The beginning of the file, if it lies at another address. */
+  init?: Piece;
+}
 
 export interface DashRendition extends Omit<Rendition, "load"> {
   /** The same in each manifest of a live stream. */
@@ -169,9 +176,13 @@ function likest(first: Representation, period: readonly Representation[]): Repre
 
 function partOf({ attributes, segments, sidx }: Representation, stretch: number): DashPart {
   const startSec = attributes.periodStart;
-  const isWhole = segments?.length === 1 && segments[0]!.resolvedUri === attributes.baseUrl;
-  if (sidx !== undefined || segments === undefined || isWhole)
-    return { startSec, wholeUrl: webAddress(attributes.baseUrl), durationSec: attributes.periodDuration ?? 0 };
+  const { baseUrl } = attributes;
+  const isWhole = segments?.length === 1 && segments[0]!.resolvedUri === baseUrl;
+  if (sidx !== undefined || segments === undefined || isWhole) {
+    const map = segments?.[0]?.map;
+    const init = map?.resolvedUri !== undefined && map.resolvedUri !== baseUrl ? { init: pieceOf(map) } : {};
+    return { startSec, wholeUrl: webAddress(baseUrl), durationSec: attributes.periodDuration ?? 0, ...init };
+  }
   return {
     startSec,
     segments: segments.map((segment) => {

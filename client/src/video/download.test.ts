@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
 import { createNodeClient, type ProxyClient } from "../node";
+import { repeatedly } from "./load";
 import { downloadVideo, type VideoOptions, type VideoResult } from "./download";
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
@@ -288,4 +289,48 @@ test("what is no playlist is an error that says what came", async () => {
   site = { "/list.m3u8": "<html>blocked</html>" };
   await expect(get("/list.m3u8")).rejects.toThrow(/is no playlist: it begins with "<html>blocked/);
   await expect(get("/absent.m3u8")).rejects.toThrow(/playlist .*\/absent.m3u8 failed: the origin answered 404/);
+});
+
+test("the next quality is taken if the site lacks the playlist of the best one", async () => {
+  const master = ["big", "small"].flatMap((name, index) => [
+    `#EXT-X-STREAM-INF:BANDWIDTH=${2000 - index}`,
+    `${name}.m3u8`,
+  ]);
+  site = { "/master.m3u8": `#EXTM3U\n${master.join("\n")}\n`, "/small.m3u8": list(...segmentLines(1)), ...segments(1) };
+  const notices: string[] = [];
+  await get("/master.m3u8", { retries: 0, onNotice: (sentence) => notices.push(sentence) });
+  expect(readFileSync(film()).equals(joined(0))).toBe(true);
+  expect(notices[0]).toMatch(/big\.m3u8 failed: the origin answered 404\. Another quality is taken\./);
+  delete site["/small.m3u8"];
+  await expect(get("/master.m3u8", { retries: 0 })).rejects.toThrow(/small\.m3u8 failed: the origin answered 404/);
+});
+
+test("a film that another process downloads is refused, and one whose process was killed is not", async () => {
+  site = { "/list.m3u8": list(...segmentLines(1)), ...segments(1) };
+  const lock = `${film()}.parts.lock`;
+  writeFileSync(lock, String(process.ppid));
+  await expect(get("/list.m3u8")).rejects.toThrow(new RegExp(`Process ${process.ppid} downloads to the same name`));
+  writeFileSync(lock, "4194305");
+  await get("/list.m3u8");
+  expect(await readdir(folder)).toEqual(["film.ts"]);
+});
+
+test("a DASH track of one file without an index, whose beginning is another file; and one without an address", async () => {
+  const mpd = (body: string): string =>
+    '<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT2S"><Period>' +
+    `<AdaptationSet mimeType="video/mp4"><Representation id="v" bandwidth="1">${body}</Representation>` +
+    "</AdaptationSet></Period></MPD>";
+  const base = '<SegmentBase><Initialization sourceURL="i.mp4"/></SegmentBase>';
+  site = { "/v.mpd": mpd(`<BaseURL>s1.ts</BaseURL>${base}`), "/i.mp4": "INIT", ...segments(2) };
+  await get("/v.mpd");
+  expect(readFileSync(film()).equals(Buffer.concat([Buffer.from("INIT"), joined(1)]))).toBe(true);
+  site["/w.mpd"] = mpd(base);
+  await expect(get("/w.mpd")).rejects.toThrow(/names no address for the track "v"/);
+});
+
+test("a full disk is told as it is, and nothing is asked for again", async () => {
+  const full = Object.assign(new Error("no space left on device"), { code: "ENOSPC", syscall: "write" });
+  const attempt = jest.fn(() => Promise.reject(full));
+  await expect(repeatedly({ retries: 3, signal: new AbortController().signal }, "it", attempt)).rejects.toBe(full);
+  expect(attempt).toHaveBeenCalledTimes(1);
 });

@@ -8,13 +8,14 @@ import type { GetOptions } from "../api";
 import type { ProxyClient } from "../client";
 import { fetchOrigin } from "../origin-node";
 import { choose, type Choice, type Wishes } from "./choose";
-import { PieceFetcher, StatusError } from "./fetch-piece";
+import { PieceFetcher } from "./fetch-piece";
 import { JobQueue, type Job } from "./job-queue";
-import { describeFile, headersOfOrigin, Keys, type Loader } from "./load";
+import { describeFile, headersOfOrigin, Keys, StatusError, type Loader } from "./load";
 import { makeFilm, type FilmFile } from "./film";
 import { openVideo } from "./open";
+import { claim } from "./claim";
 import { PartsFolder } from "./parts";
-import { VideoError, type Rendition, type Segment } from "./presentation";
+import { VideoError, type Presentation, type Rendition, type Segment } from "./presentation";
 import { VideoProgress, type VideoProgressReport } from "./progress";
 import { cutList, follow, jobsOf, planOf, type Track } from "./tracks";
 import { isOther, type Version } from "./version";
@@ -93,12 +94,26 @@ export async function downloadVideo(
 }
 
 async function run(context: Context, url: string): Promise<VideoResult> {
-  const { options, loader, controller } = context;
-  const choice = choose(await openVideo(loader, url), options);
-  const tracks = await loadTracks(choice, options.durationSec);
+  const { options, loader } = context;
+  const tracks = await chooseTracks(context, await openVideo(loader, url));
   const isLive = tracks.some(({ list }) => list.isLive);
   const plan = isLive ? `live ${Date.now()}` : planOf(tracks);
-  const parts = await openParts(context, tracks, plan);
+  const folder = `${path.resolve(options.output)}.parts`;
+  const release = await claim(folder);
+  try {
+    return await fetchAndJoin(context, tracks, isLive, await openParts(context, tracks, folder, plan));
+  } finally {
+    await release();
+  }
+}
+
+async function fetchAndJoin(
+  context: Context,
+  tracks: Track[],
+  isLive: boolean,
+  parts: PartsFolder,
+): Promise<VideoResult> {
+  const { options, controller } = context;
   const progress = new VideoProgress(tracks, isLive, (track) => parts.joinedCount(track), parts.joinedBytes);
   options.onStart?.({
     isLive,
@@ -117,8 +132,12 @@ async function run(context: Context, url: string): Promise<VideoResult> {
 }
 
 /** Goes on with an earlier run, unless the last segments that it joined have changed since. */
-async function openParts({ options, loader, notice }: Context, tracks: Track[], plan: string): Promise<PartsFolder> {
-  const folder = `${path.resolve(options.output)}.parts`;
+async function openParts(
+  { loader, notice }: Context,
+  tracks: Track[],
+  folder: string,
+  plan: string,
+): Promise<PartsFolder> {
   const parts = await PartsFolder.open(folder, plan, tracks.length);
   const changed = await Promise.all(
     tracks.map(async ({ list }, track) => {
@@ -132,6 +151,21 @@ async function openParts({ options, loader, notice }: Context, tracks: Track[], 
   if (!changed.includes(true)) return parts;
   notice("The video has changed since the earlier run, so all of it is fetched.");
   return PartsFolder.begin(folder, plan, tracks.length);
+}
+
+/** If the origin does not have the playlist of the picture that suits best, the next one is taken, as players do. */
+async function chooseTracks(context: Context, presentation: Presentation): Promise<Track[]> {
+  const { options, notice } = context;
+  const choice = choose(presentation, options);
+  try {
+    return await loadTracks(choice, options.durationSec);
+  } catch (error) {
+    const pictures = presentation.pictures.filter((picture) => picture !== choice.picture);
+    const isAbsent = error instanceof VideoError && error.cause instanceof StatusError && choice.picture.load;
+    if (!isAbsent || pictures.length === 0) throw error;
+    notice(`${error.message} Another quality is taken.`);
+    return chooseTracks(context, { ...presentation, pictures });
+  }
 }
 
 async function loadTracks(choice: Choice, durationSec: number | undefined): Promise<Track[]> {

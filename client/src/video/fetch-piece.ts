@@ -4,20 +4,9 @@ import { open } from "node:fs/promises";
 import type { ByteRange } from "@tributary/contract";
 import type { Download, GetOptions } from "../api";
 import type { ProxyClient } from "../client";
-import { repeatedly, shown, type Keys } from "./load";
+import { repeatedly, shown, StatusError, type Keys } from "./load";
 import { VideoError, type Piece } from "./presentation";
 import { isOther, versionOf, type Version } from "./version";
-
-/** The answer has an error's status. */
-export class StatusError extends Error {
-  override readonly name = "StatusError";
-  constructor(
-    readonly status: number,
-    readonly url: string,
-  ) {
-    super(`the origin answered ${status}`);
-  }
-}
 
 export interface PieceFetcherOptions {
   client: Pick<ProxyClient, "get">;

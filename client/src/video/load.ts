@@ -13,6 +13,17 @@ const PLAYLIST_BYTES_MAX = 64 << 20;
 const ANSWER_MS_MAX = 60_000;
 const KEY_BYTES = 16;
 
+/** The answer has an error's status. */
+export class StatusError extends Error {
+  override readonly name = "StatusError";
+  constructor(
+    readonly status: number,
+    readonly url: string,
+  ) {
+    super(`the origin answered ${status}`);
+  }
+}
+
 export interface Loader {
   fetch: typeof fetch;
   /** The user's headers for requests to an address. */
@@ -110,11 +121,18 @@ async function load<T>(
     });
     if (response.ok) return read(response);
     await response.body?.cancel();
-    throw new Error(`the origin answered ${response.status}`);
+    throw new StatusError(response.status, url);
   });
 }
 
-/** Repeats a failed attempt `retries` times. A VideoError is final. `name` is for messages. */
+/** The next attempt would find the disk as it is. */
+function isDiskFault(error: unknown): boolean {
+  const codes = ["ENOSPC", "EDQUOT", "EROFS", "EFBIG", "EACCES", "EIO", "ENOENT"];
+  const { code = "", syscall } = error as NodeJS.ErrnoException;
+  return syscall !== undefined && codes.includes(code);
+}
+
+/** Repeats a failed attempt `retries` times. A VideoError and a fault of the disk are final. `name` is for messages. */
 export async function repeatedly<T>(
   { retries, signal }: Pick<Loader, "retries" | "signal">,
   name: string,
@@ -126,7 +144,7 @@ export async function repeatedly<T>(
       return await attempt();
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof VideoError) throw error;
+      if (error instanceof VideoError || isDiskFault(error)) throw error;
       if (failures > retries) throw new VideoError(`${name} failed: ${messageOf(error)}.`, { cause: error });
     }
     await sleep(pauseMs(failures), undefined, { signal });

@@ -20,7 +20,7 @@ export function openDash(loader: Loader, playlist: Playlist): Presentation {
         load: async () => {
           if (protection !== undefined)
             throw new VideoError(`The video is encrypted with ${protection}. This program has no keys for that.`);
-          return listOf(loader, await source.next(id), id);
+          return listOf(loader, await source.next(id), id, playlist.url);
         },
       }));
   const [pictures, sounds, subtitles] = [ofKind("video"), ofKind("audio"), ofKind("subtitles")];
@@ -67,9 +67,12 @@ function manifestOf({ text, url, clockOffsetMs }: Playlist): DashManifest {
     : { ...manifest, location: new URL(manifest.location.trim(), url).href };
 }
 
-async function listOf(loader: Loader, manifest: DashManifest, id: string): Promise<SegmentList> {
+/** A track without an address of its own has inherited the manifest's. */
+async function listOf(loader: Loader, manifest: DashManifest, id: string, ownUrl: string): Promise<SegmentList> {
   const rendition = manifest.renditions.find((each) => each.id === id);
   if (!rendition) throw new VideoError(`The manifest names no track ${JSON.stringify(id)} any longer.`);
+  if (rendition.parts.some((part) => "wholeUrl" in part && part.wholeUrl === ownUrl))
+    throw new VideoError(`The manifest names no address for the track ${JSON.stringify(id)}.`);
   const parts = await Promise.all(rendition.parts.map((part, stretch) => segmentsOf(loader, part, stretch)));
   const { isLive, isFromStart, refreshSec } = manifest;
   return { segments: parts.flat(), isLive, isFromStart, refreshSec };
@@ -78,7 +81,7 @@ async function listOf(loader: Loader, manifest: DashManifest, id: string): Promi
 /** A file without a list becomes pieces of equal length. Their seconds are a guess, for the progress. */
 async function segmentsOf(loader: Loader, part: DashPart, stretch: number): Promise<Segment[]> {
   if ("segments" in part) return part.segments;
-  const { wholeUrl: url, startSec, durationSec } = part;
+  const { wholeUrl: url, startSec, durationSec, init } = part;
   const { version, hasRanges } = await describeFile(loader, url);
   const bytes = hasRanges ? version.bytes : undefined;
   const count = bytes === undefined ? 1 : Math.max(1, Math.ceil(bytes / PIECE_BYTES));
@@ -93,6 +96,7 @@ async function segmentsOf(loader: Loader, part: DashPart, stretch: number): Prom
       durationSec: durationSec / count,
       stretch,
       isGap: false,
+      ...(init ? { init } : {}),
     };
   });
 }
