@@ -82,8 +82,25 @@ const NETWORK_FAULTS: Record<string, string> = {
   ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE: "the server refuses the TLS handshake",
 };
 
+/** The same for a connection through an HTTP proxy, which undici makes. */
+export function explained(error: unknown, url: string): unknown {
+  if (!(error instanceof Error) || error instanceof ConnectError || !(codeOf(error) in CERTIFICATE_FAULTS))
+    return error;
+  return sentenceOf(error, new URL(url));
+}
+
+class ConnectError extends Error {
+  override readonly name = "ConnectError";
+  constructor(
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
 /** An error with the same code, and with a message that says what failed, where, and what helps. */
-function sentenceOf(error: Error, { hostname, port, protocol }: buildConnector.Options): Error {
+function sentenceOf(error: Error, { hostname, port, protocol }: Pick<URL, "hostname" | "port" | "protocol">): Error {
   if (error instanceof DownloadError) return error;
   const code = codeOf(error);
   const where = `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
@@ -94,7 +111,7 @@ function sentenceOf(error: Error, { hostname, port, protocol }: buildConnector.O
     doubt === undefined
       ? `No connection to ${where}: ${reason}${shownCode}.`
       : `The certificate of ${where} is not trusted: ${doubt}${namesOf(error)}${shownCode}. ${helpFor(code)}`;
-  return Object.assign(new Error(message), { code });
+  return new ConnectError(code, message);
 }
 
 function helpFor(code: string): string {

@@ -14,7 +14,7 @@ import {
 } from "undici";
 import { DownloadError, withoutPasswords } from "./errors";
 import { headersFor } from "./modes/http";
-import { connectOrigin, tlsOptions } from "./origin-connect";
+import { connectOrigin, explained, tlsOptions } from "./origin-connect";
 import { headersForOthers, type AskOrigin, type OriginAnswer, type OriginRequest } from "./origin";
 
 const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
@@ -82,19 +82,22 @@ export const askOrigin: AskOrigin = async (request) => {
   }
 };
 
-function ask(
+async function ask(
   url: string,
   range: RangeRequest | undefined,
   headers: OriginRequest["headers"],
   signal: AbortSignal,
 ): Promise<Dispatcher.ResponseData> {
   const { origin } = new URL(url);
-  return dispatcher().request({
+  const answer = dispatcher().request({
     origin,
     path: pathOf(url),
     method: "GET",
     headers: { "user-agent": USER_AGENT, accept: "*/*", ...headersFor(range), ...headers },
     signal,
+  });
+  return answer.catch((error: unknown) => {
+    throw explained(error, url);
   });
 }
 

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { byteRange } from "./options";
 import { UsageError } from "./exit";
 import { getCommand } from "./get";
 import { jobsOf, type GetWords } from "./jobs";
@@ -28,6 +29,7 @@ describe("args", () => {
       ...["--symbol-bytes", "500", "--window", "64", "--comment", "x"],
     );
     expect(urls).toEqual(["http://o/f"]);
+    expect(byteRange("5-")).toEqual({ start: 5, end: 2 ** 48 - 1 });
     expect(words).toMatchObject({ range: { start: 0, end: 99 }, origo: "http://g", output: ["f"], json: true });
     expect(words.transport).toBe("webrtc");
     expect(proxyOptionsOf(words)).toEqual({

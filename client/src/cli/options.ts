@@ -105,10 +105,14 @@ export function seconds(text: string): number {
   return Number(text);
 }
 
+/** Servers end a range at the end of the file (RFC 9110 §14.1.2). */
+const OFFSET_MAX = 2 ** 48 - 1;
+
 export function byteRange(text: string): ByteRange {
-  const match = /^(\d+)-(\d+)$/.exec(text);
-  const [start, end] = [Number(match?.[1]), Number(match?.[2])];
-  if (!match || start > end) throw new InvalidArgumentError("Allowed: A-B with whole numbers A <= B.");
+  const match = /^(\d+)-(\d*)$/.exec(text);
+  const [start, end] = [Number(match?.[1]), match?.[2] === "" ? OFFSET_MAX : Number(match?.[2])];
+  if (!match || start > end)
+    throw new InvalidArgumentError("Allowed: A-B with whole numbers A <= B, or A- to the end.");
   return { start, end };
 }
 

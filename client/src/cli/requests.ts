@@ -37,7 +37,7 @@ export interface RequestWords extends TrustWords {
 export function addRequestOptions(command: Command): Command {
   command.optionsGroup("Requests:");
   return addTrustOptions(command, "; then no proxy is used")
-    .option("--range <A-B>", "bytes A to B, both included", byteRange)
+    .option("-r, --range <A-B>", "bytes A to B, both included; A- is to the end", byteRange)
     .option("-H, --header <header>", "send the origin a header, e.g. 'Cookie: a=b'; then no proxy is used", header)
     .option("-u, --user <name:password>", "log in at the origin; then no proxy is used")
     .option("-A, --user-agent <text>", "send the origin this User-Agent; then no proxy is used")

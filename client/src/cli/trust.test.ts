@@ -1,10 +1,12 @@
 /** Certificates and versions of TLS, by real processes at real servers. */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import http from "node:http";
 import http2 from "node:http2";
 import https, { type ServerOptions } from "node:https";
-import type { AddressInfo, Server } from "node:net";
+import net, { type AddressInfo, type Server } from "node:net";
 import path from "node:path";
+import type { Duplex } from "node:stream";
 import { get, makeFolder } from "../../test/command";
 
 const folder = makeFolder();
@@ -75,4 +77,19 @@ test.each([
 ] as const)("TLS: %s with %j works", async (name, words) => {
   const { status, stdout, stderr } = await ask(urls[name], ...words);
   expect({ status, stderr, text: stdout.toString() }).toEqual({ status: 0, stderr: "", text: "hello" });
+});
+
+test("TLS: through an HTTP proxy the sentence is the same", async () => {
+  const proxy = http.createServer().on("connect", ({ url = "" }: { url?: string }, socket: Duplex) => {
+    const [host, port] = url.split(":");
+    const origin = net.connect(Number(port), host, () => socket.write("HTTP/1.1 200 OK\r\n\r\n"));
+    for (const each of [origin, socket]) each.on("error", () => undefined);
+    origin.pipe(socket).pipe(origin);
+  });
+  servers.push(proxy);
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const env = { https_proxy: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, no_proxy: "" };
+  const through = (...words: string[]) => get([urls.good, "-q", "--retry", "0", ...words], { cwd: folder.path, env });
+  expect((await through()).stderr).toMatch(/not trusted: the server has signed it itself .* --cacert FILE names/);
+  expect((await through("--cacert", "good.pem")).stdout.toString()).toBe("hello");
 });

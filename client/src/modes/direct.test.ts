@@ -101,6 +101,11 @@ describe("ranges", () => {
     expect(bytes).toHaveLength(0);
   });
 
+  test("direct: a range that goes on to the end of the file", async () => {
+    handler = (request, response) => serve(request, response);
+    expectFile(await get("/", { range: { start: 599_000, end: 2 ** 48 - 1 } }), FILE.subarray(599_000));
+  });
+
   test("direct: a server that ignores ranges gives the bytes that were asked for", async () => {
     handler = (_request, response) => response.writeHead(200, { "content-length": FILE.length }).end(FILE);
     const got = await get("/", { range });

@@ -315,7 +315,7 @@ test("a film that another process downloads is refused, and one whose process wa
   expect(await readdir(folder)).toEqual(["film.ts"]);
 });
 
-test("a DASH track of one file without an index, whose beginning is another file; and one without an address", async () => {
+test("a DASH file without an index whose beginning is another file, and a track without an address", async () => {
   const mpd = (body: string): string =>
     '<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT2S"><Period>' +
     `<AdaptationSet mimeType="video/mp4"><Representation id="v" bandwidth="1">${body}</Representation>` +
