@@ -103,6 +103,20 @@ const MORE_TEXTS = [
   "🎬".repeat(500),
 ];
 
+const URLS = [
+  "http://a/",
+  "HTTPS://A.EXAMPLE:443/%00%22",
+  " http://a/ ",
+  "http:a",
+  "http:\\\\a\\b",
+  "http://a/\n,\"'\r\t=",
+  "https://xn--nxasmq6b/🎬",
+  "https://bücher.example/\u2028",
+  "http://[::1]:1/",
+  `https://a.example/${"x".repeat(8192 - 18)}`,
+];
+const DIGESTS = ["0".repeat(64), "e".repeat(64), "1e5".padEnd(64, "0"), null];
+
 /** Draws records from edge values, each with a few fields changed. */
 function drawer(seed: number): () => unknown {
   let state = seed;
@@ -112,8 +126,11 @@ function drawer(seed: number): () => unknown {
   };
   const oneOf = <T>(list: readonly T[]): T => list[below(list.length)]!;
   const fields = recordFields.filter(([, { record, type }]) => record !== undefined && type !== "uuid");
-  const valueOf = (type: string): unknown =>
-    ["count", "number", "time"].includes(type) ? oneOf(NUMBERS) : oneOf([...TEXTS, ...MORE_TEXTS]);
+  const valueOf = (type: string): unknown => {
+    if (type === "url") return oneOf(URLS);
+    if (type === "sha256") return oneOf(DIGESTS);
+    return ["count", "number", "time"].includes(type) ? oneOf(NUMBERS) : oneOf([...TEXTS, ...MORE_TEXTS]);
+  };
   return () => {
     const record: Record<string, unknown> = { ...(below(4) === 0 ? bareRecordOf() : recordOf()) };
     for (let changes = below(4); changes >= 0; changes--) {
@@ -125,6 +142,14 @@ function drawer(seed: number): () => unknown {
         { id: oneOf(TEXTS), arm: oneOf(MORE_TEXTS) },
         { id: "e", arm: oneOf(TEXTS) },
       ];
+    if (below(4) === 0) record["range"] = { start: oneOf(NUMBERS), end: oneOf(NUMBERS) };
+    if (below(4) === 0) record["fallback"] = { kind: oneOf(TEXTS), message: oneOf(TEXTS), bytes: oneOf(NUMBERS) };
+    if (below(8) === 0) {
+      const counts = { packets: oneOf(NUMBERS), bytes: oneOf(NUMBERS), innovative: 0, duplicate: 0, rejected: 0 };
+      record["proxies"] = [
+        { ...proxy, ...counts, late: counts.packets, rttMs: null, id: oneOf([...TEXTS, ...MORE_TEXTS]) },
+      ];
+    }
     if (below(4) === 0) record["error"] = { kind: oneOf(TEXTS), message: oneOf(MORE_TEXTS).repeat(2) };
     if (below(4) === 0)
       record["proxies"] = [{ ...proxy, lost: oneOf(NUMBERS), rttMs: oneOf(NUMBERS), name: oneOf(TEXTS) }, proxy];
@@ -155,8 +180,8 @@ describe.each(DATABASES)("export and import over %s", (_name, make) => {
     }
   });
 
-  test("whatever is taken is exported, imported and exported again byte for byte (seed 39)", async () => {
-    const draw = drawer(39);
+  test("whatever is taken is exported, imported and exported again byte for byte (seed 40)", async () => {
+    const draw = drawer(40);
     const [first, second, third] = [await opened(), await opened(), await opened()];
     const taken: DownloadRecord[] = [];
     for (let tries = 0; tries < 4000 && taken.length < 300; tries++) {

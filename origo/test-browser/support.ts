@@ -157,6 +157,63 @@ export async function layoutFaults(page: Page): Promise<string[]> {
       );
     }
   }
+  faults.push(...(await contrastFaults(page)));
   await page.setViewport({ width: 1280, height: 860 });
+  return faults;
+}
+
+/**
+ * In the viewer's own colours, at 1,000 px, on phones, at 200 % and from right to left: the page and its tables fit, no
+ * tag is cut, and what only a colour shows stays visible.
+ */
+async function contrastFaults(page: Page): Promise<string[]> {
+  const faults: string[] = [];
+  const session = await page.createCDPSession();
+  for (const [scheme, width, dir] of [
+    ["dark", 1000, "ltr"],
+    ["light", 1000, "rtl"],
+    ["dark", 640, "ltr"],
+    ["light", 400, "ltr"],
+    ["dark", 320, "rtl"],
+  ] as const) {
+    const features = Object.entries({ "prefers-color-scheme": scheme, "forced-colors": "active" });
+    await session.send("Emulation.setEmulatedMedia", { features: features.map(([name, value]) => ({ name, value })) });
+    await page.setViewport({ width, height: 860 });
+    const found = await page.evaluate(contrastFaultsHere, dir);
+    faults.push(...found.map((fault) => `forced colours, ${scheme} ${width} ${dir}: ${fault}`));
+  }
+  await session.detach();
+  return faults;
+}
+
+/** Runs in the page. */
+function contrastFaultsHere(dir: string): string[] {
+  const root = document.documentElement;
+  root.dir = dir;
+  const faults: string[] = [];
+  const all = (selector: string): HTMLElement[] => [...document.querySelectorAll<HTMLElement>(selector)];
+  const colour = (element: Element, name: string): string => getComputedStyle(element).getPropertyValue(name);
+  const ground = colour(root, "background-color");
+  const visible = (selector: string, name: string): void => {
+    for (const element of all(selector))
+      if ([ground, "rgba(0, 0, 0, 0)"].includes(colour(element, name))) faults.push(`${selector}: no ${name}`);
+  };
+  if (root.scrollWidth > window.innerWidth) faults.push(`${root.scrollWidth} px wide`);
+  // The table of downloads has as many columns as its reader likes, so it scrolls. On phones tables of figures do, too.
+  const fitting = window.innerWidth < 1000 ? ".table-wrap:has(.cards)" : ".table-wrap:not(:has(.downloads))";
+  for (const wrap of all(fitting))
+    if (wrap.scrollWidth > wrap.clientWidth) faults.push(`a table is ${wrap.scrollWidth} px in ${wrap.clientWidth} px`);
+  for (const tag of all(".tag"))
+    if (tag.scrollWidth > tag.clientWidth || (tag.closest("table") && tag.clientHeight > 22))
+      faults.push(`the tag ${tag.innerText} is cut`);
+  visible(".tag", "border-top-color");
+  visible(".nav a[aria-current]", "border-bottom-color");
+  visible(".bar i", "background-color");
+  visible(".mantine-SegmentedControl-root", "border-top-color");
+  visible(".mantine-SegmentedControl-indicator", "background-color");
+  visible(".mantine-Switch-track", "border-top-color");
+  visible(".mantine-Switch-thumb", "background-color");
+  visible(".mantine-Modal-content", "border-top-color");
+  root.dir = "ltr";
   return faults;
 }

@@ -3,6 +3,7 @@ export {
   builtExtensionDir,
   FIREFOX_ADD_ON,
   FIREFOX_UUID,
+  installInFirefox,
   openBrowser,
   samplePageState,
   writeExtensionDefaults,
