@@ -1,5 +1,6 @@
 import eslint from "@eslint/js";
 import tseslint from "typescript-eslint";
+import { primordials } from "./extension/eslint-primordials.mjs";
 
 export default tseslint.config(
   { ignores: ["**/dist/**", "**/build/**", "**/node_modules/**", "lab/stack/sample/media/**"] },
@@ -37,18 +38,15 @@ export default tseslint.config(
     },
   },
   {
-    files: ["extension/src/page/*.ts"],
-    ignores: ["**/*.test.ts", "**/natives.ts"],
+    // What runs in the page's world.
+    files: ["extension/src/page/*.ts", "extension/src/shared/{given-rules,plain,primordials,rules}.ts"],
+    ignores: ["**/*.test.ts"],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    plugins: { tributary: { rules: { primordials } } },
     rules: {
-      "no-restricted-properties": [
-        "error",
-        ...["origin", "ports", "source"].map((property) => ({
-          object: "event",
-          property,
-          message: "A getter of the page would meet the event. Use natives.ts.",
-        })),
-        { object: "Reflect", property: "apply", message: "A page can replace it. Use natives.apply." },
-      ],
+      "tributary/primordials": "error",
+      // A promise that is returned would be asked for `then`.
+      "@typescript-eslint/return-await": ["error", "always"],
     },
   },
   { files: ["**/*.js"], rules: { "@typescript-eslint/no-require-imports": "off" } },

@@ -1,89 +1,189 @@
-/** A page that replaces the browser's own functions, before its video is carried. */
-import { FIREFOX_UUID, openBrowser, startFleet, type BrowserName } from "@tributary/lab-stack";
-import { untilCarried } from "./support";
+/**
+ * A page that replaces the browser's own functions, before its video is carried and after that. It must learn nothing,
+ * and its requests must be answered also if all of these functions throw.
+ */
+import { FIREFOX_UUID, openBrowser, startFleet, type BrowserName, type Fleet } from "@tributary/lab-stack";
+import type { Page } from "puppeteer-core";
+import { eventually, untilCarried } from "./support";
 
-/** Replaces getters and functions, and notes every text that they see. */
-const REPLACE = `
-  window.seen = "";
-  window.ports = { all: [], push(text) { this.all[this.all.length] = text; } };
-  const note = (value) => {
-    try { if (value instanceof MessageEvent) window.seen += " " + origin.call(value); } catch {}
-    const isPort = value instanceof MessagePort || value instanceof MessageEvent;
-    try { if (isPort) window.ports.push(String(value)); } catch {}
-    try { if (typeof value.attach === "function") window.ports.push("a link"); } catch {}
-    if (typeof value === "string") window.seen += " " + value;
-  };
-  const { get: origin } = Object.getOwnPropertyDescriptor(MessageEvent.prototype, "origin");
-  const { apply } = Reflect;
-  const replaceMethod = (owner, name) => {
-    const { value, ...rest } = Object.getOwnPropertyDescriptor(owner, name);
-    Object.defineProperty(owner, name, { ...rest, value(...args) {
-      note(this); for (let at = 0; at < args.length; at++) note(args[at]);
-      return apply(value, this, args);
-    } });
-  };
-  const replaceGetter = (owner, name) => {
-    const { get, ...rest } = Object.getOwnPropertyDescriptor(owner, name);
-    Object.defineProperty(owner, name, { ...rest, get() { note(this); return apply(get, this, []); } });
-  };
-  for (const name of ["origin", "data", "ports", "source"]) replaceGetter(MessageEvent.prototype, name);
-  for (const name of ["postMessage", "start", "close"]) replaceMethod(MessagePort.prototype, name);
-  for (const name of ["addEventListener", "dispatchEvent"]) replaceMethod(EventTarget.prototype, name);
-  for (const owner of [Map, WeakMap]) for (const name of ["get", "set", "has"]) replaceMethod(owner.prototype, name);
-  for (const name of ["add", "has", "delete"]) replaceMethod(Set.prototype, name);
-  for (const name of ["map", "filter", "some", "includes", "join"]) replaceMethod(Array.prototype, name);
-  for (const name of ["postMessage"]) replaceMethod(window, name);
-  const onmessage = Object.getOwnPropertyDescriptor(MessagePort.prototype, "onmessage");
-  Object.defineProperty(MessagePort.prototype, "onmessage", { ...onmessage, set(value) {
-    note(this); apply(onmessage.set, this, [value]);
-  } });
-  for (const name of ["type", "target", "currentTarget"]) replaceGetter(Event.prototype, name);
-  for (const name of ["stopImmediatePropagation", "preventDefault"]) replaceMethod(Event.prototype, name);
-  for (const name of ["test", "exec"]) replaceMethod(RegExp.prototype, name);
-  for (const name of ["startsWith", "includes", "indexOf"]) replaceMethod(String.prototype, name);
-  replaceMethod(Function.prototype, "call");
-  replaceMethod(Promise.prototype, "then");
-  replaceMethod(Array.prototype, "push");
-  Reflect.apply = (target, self, args) => { note(self); return apply(target, self, args); };
-`;
+const SEGMENT = "/media/cmaf/segment-1-001.m4s";
 
-/** Passes for the carrying script, and replaces what the page script gives it. */
-const PASS_FOR_CARRIER = `
-  const spy = (owner) => {
-    for (const name of Object.getOwnPropertyNames(owner)) {
-      const { value } = Object.getOwnPropertyDescriptor(owner, name);
-      if (typeof value !== "function" || name === "constructor") continue;
+/**
+ * Replaces every function and getter of all global objects and their prototypes. Each replacement notes what it meets,
+ * and throws while `window.isThrowing`. Then `window.ask(url)` asks by fetch and by XMLHttpRequest, as the page script
+ * left them. `window.answers` has the checksums.
+ */
+const REPLACE = `(() => {
+  const { apply, construct, defineProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys } = Reflect;
+  const { fetch, TypeError, XMLHttpRequest, Uint8Array } = window;
+  const { open, send } = XMLHttpRequest.prototype;
+  const { addEventListener } = EventTarget.prototype;
+  const { arrayBuffer } = Response.prototype;
+  const { toString } = Object.prototype;
+  const { slice } = String.prototype;
+  const getterOf = (owner, name) => getOwnPropertyDescriptor(owner, name).get;
+  const setType = getOwnPropertyDescriptor(XMLHttpRequest.prototype, "responseType").set;
+  const response = getterOf(XMLHttpRequest.prototype, "response");
+  const origin = getterOf(MessageEvent.prototype, "origin");
+
+  /** Each text that was met, and how many ports and links. */
+  const met = (window.met = { texts: { __proto__: null }, ports: 0 });
+  const noteText = (text) => (met.texts[apply(slice, text, [0, 500])] = true);
+  const note = (value, depth = 0) => {
+    if (typeof value === "string") noteText(value);
+    if (value === null || typeof value !== "object" || value === window) return;
+    const kind = apply(toString, value, []);
+    if (kind === "[object MessageEvent]") noteText(apply(origin, value, []));
+    if (kind === "[object MessagePort]" || typeof value.attach === "function") met.ports += 1;
+    if (depth === 2 || (kind !== "[object Object]" && kind !== "[object Array]")) return;
+    const names = ownKeys(value);
+    for (let at = 0; at < names.length; at++) note(getOwnPropertyDescriptor(value, names[at]).value, depth + 1);
+  };
+  let isNoting = false;
+  const replacing = (original) =>
+    function (...args) {
+      if (isNoting) return apply(original, this, args);
+      isNoting = true;
       try {
-        Object.defineProperty(owner, name, { value(...args) {
-          note(this); for (let at = 0; at < args.length; at++) note(args[at]);
-          return apply(value, this, args);
-        } });
+        note(this);
+        note(args);
       } catch {}
+      isNoting = false;
+      if (window.isThrowing) throw new TypeError("the page throws in " + original.name);
+      return new.target === undefined ? apply(original, this, args) : construct(original, args, new.target);
+    };
+  const replaceAll = (owner) => {
+    const names = ownKeys(owner);
+    for (let at = 0; at < names.length; at++) {
+      const name = names[at];
+      const found = getOwnPropertyDescriptor(owner, name);
+      // \`await\` itself reads a promise's constructor.
+      if (name === "constructor" || !found.configurable) continue;
+      for (const kind of ["value", "get", "set"]) {
+        const isClass = kind === "value" && typeof found.value === "function" && "prototype" in found.value;
+        if (typeof found[kind] === "function" && !isClass) found[kind] = replacing(found[kind]);
+      }
+      try { defineProperty(owner, name, found); } catch {}
     }
   };
+  const owners = [];
+  const globals = ownKeys(window);
+  for (let at = 0; at < globals.length; at++) {
+    const { value } = getOwnPropertyDescriptor(window, globals[at]);
+    const isObject = apply(toString, value, []) !== "[object Window]" && typeof value === "object" && value !== null;
+    if (typeof value === "function" && value.prototype) owners[owners.length] = value.prototype;
+    if (typeof value === "function" || isObject) owners[owners.length] = value;
+  }
+  const iterators = [[].values(), new Map().keys(), new Set().keys(), ""[Symbol.iterator](), "".matchAll(/x/g)];
+  const others = [(function* () {})(), (async function* () {})(), new Uint8Array(), async () => {}];
+  const hidden = [...iterators, ...others];
+  for (let at = 0; at < hidden.length; at++)
+    for (let of = getPrototypeOf(hidden[at]); of !== null && of !== Object.prototype; of = getPrototypeOf(of))
+      owners[owners.length] = of;
+
+  const byteLength = getterOf(ArrayBuffer.prototype, "byteLength");
+  const answered = (body, how) => {
+    const bytes = new Uint8Array(body);
+    let sum = 0;
+    for (let at = 0; at < apply(byteLength, body, []); at++) sum = (31 * sum + bytes[at]) >>> 0;
+    window.answers[how] = sum;
+  };
+  replaceAll(window);
+  for (let at = 0; at < owners.length; at++) replaceAll(owners[at]);
+  window.ask = (url) => {
+    window.answers = {};
+    const read = async () => {
+      const answer = await fetch(url + "-fetch");
+      const own = getOwnPropertyDescriptor(answer, "arrayBuffer");
+      return await apply(own === undefined ? arrayBuffer : own.value, answer, []);
+    };
+    const note = async () => {
+      try { answered(await read(), "fetch"); } catch (error) { window.answers.fetch = error.message; }
+    };
+    note();
+    const xhr = new XMLHttpRequest();
+    apply(open, xhr, ["GET", url + "-xhr"]);
+    apply(setType, xhr, ["arraybuffer"]);
+    apply(addEventListener, xhr, ["load", () => answered(apply(response, xhr, []), "xhr")]);
+    apply(addEventListener, xhr, ["error", () => (window.answers.xhr = "error")]);
+    apply(send, xhr, []);
+  };
+})();`;
+
+/** Passes for the carrying script, and replaces what the page script gives it. */
+const PASS_FOR_CARRIER = `(() => {
+  window.spiedCount = 0;
+  const { defineProperty, getPrototypeOf, ownKeys } = Reflect;
+  const spy = (owner) => {
+    const names = ownKeys(owner);
+    for (let at = 0; at < names.length; at++)
+      defineProperty(owner, names[at], { value: () => void (window.spiedCount += 1) });
+  };
   const detail = (link, natives) => {
-    for (const owner of [natives, link, Object.getPrototypeOf(link)]) spy(owner);
+    spy(natives);
+    spy(link);
+    spy(getPrototypeOf(link));
     return null;
   };
   document.dispatchEvent(new CustomEvent("tributary-carry-ready", { detail }));
-`;
+})();`;
+
+/** What no page may learn. */
+const secretsOf = (fleet: Fleet): string[] => [
+  FIREFOX_UUID,
+  "-extension:",
+  ...[fleet.origo, ...fleet.proxies].map(({ url }) => new URL(url).host),
+];
+
+/** Signatures are longer than any name in the sample. */
+const TOKEN = /[\w-]{80}/;
+
+async function expectNothingLearned(page: Page, fleet: Fleet): Promise<void> {
+  const texts = (await page.evaluate("Object.keys(window.met.texts)")) as string[];
+  expect(texts.length).toBeGreaterThan(0);
+  expect(texts.filter((text) => TOKEN.test(text) || secretsOf(fleet).some((secret) => text.includes(secret)))).toEqual(
+    [],
+  );
+  expect(await page.evaluate("window.met.ports")).toBe(0);
+}
+
+/** Asks for the segment, while every function of the page throws. */
+async function answersOf(page: Page, name: string): Promise<string> {
+  await page.evaluate(`window.isThrowing = true; window.ask("${SEGMENT}?n=${name}");`);
+  const read = () => page.evaluate('window.answers.fetch + " " + window.answers.xhr') as Promise<string>;
+  const answers = await eventually(read, (text) => !text.includes("undefined"), 60);
+  await page.evaluate("window.isThrowing = false;");
+  return answers;
+}
+
+function checksumOf(bytes: Uint8Array): number {
+  let sum = 0;
+  for (const byte of bytes) sum = (31 * sum + byte) >>> 0;
+  return sum;
+}
 
 test.each<BrowserName>(["firefox", "chromium"])(
-  "%s: a page that replaces getters and methods gets neither the installation nor a port, and is carried",
+  "%s: a page that replaces functions and getters learns nothing, and is carried",
   async (name) => {
     const fleet = await startFleet({ proxyCount: 2, ports: "any" });
     const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 2 };
     const open = await openBrowser({ name, headless: true, defaults });
     try {
+      const segment = await fetch(fleet.sample.url + SEGMENT).then((answer) => answer.bytes());
+      const whole = checksumOf(segment);
       const page = await open.newPage();
       await page.goto(fleet.sample.url);
-      await page.evaluate(REPLACE + PASS_FOR_CARRIER);
+      await page.evaluate(PASS_FOR_CARRIER + REPLACE);
       expect(await untilCarried(page, fleet)).toBe(true);
-      const seen = (await page.evaluate("window.seen")) as string;
-      expect(seen).toContain("segment-1-001");
-      expect(seen).not.toContain("-extension:");
-      expect(seen).not.toContain(FIREFOX_UUID);
-      expect(await page.evaluate("window.ports.all")).toEqual([]);
+      expect(await page.evaluate("window.spiedCount")).toBe(0);
+      await expectNothingLearned(page, fleet);
+      expect(await answersOf(page, "carried")).toBe(`${whole} ${whole}`);
+      await expectNothingLearned(page, fleet);
+
+      await page.goto(`${fleet.sample.url}/?again`);
+      await page.evaluate(REPLACE);
+      expect(await answersOf(page, "first")).toBe(`${whole} ${whole}`);
+      await expectNothingLearned(page, fleet);
     } finally {
       await open.close();
       await fleet.stop();

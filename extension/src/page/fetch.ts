@@ -3,41 +3,60 @@
  * repeat exactly (another method, credentials, unusual headers, `no-cors`, integrity) stays with the native function.
  */
 import type { CacheMode } from "@tributary/contract";
-import type { MediaRequest } from "../shared/carry";
+import type { Carrier, MediaRequest } from "../shared/carry";
 import { carriedHeaders, isManifestUrl, mediaUrl } from "../shared/rules";
+import { isA, options, OwnURL, url as part, withoutHash } from "../shared/primordials";
 import type { Link } from "./link";
-import { natives } from "./natives";
+import { headerOf, headersOf, isAborted, natives, page, requestOf, responseOf } from "./natives";
 import type { Permits } from "./permits";
-import { wrapFunction } from "./wrap";
+import { attempt, wrapFunction } from "./wrap";
 
 /** The modes of `fetch` that the proxies can follow. Only the browser itself can answer the others from its cache. */
-const CACHE_MODES: Partial<Record<RequestCache, CacheMode>> = {
+const CACHE_MODES: Partial<Record<RequestCache, CacheMode>> = options({
   default: "default",
   "no-cache": "no-cache",
   reload: "no-cache",
   "no-store": "no-store",
-};
+});
+
+const COUNT_MAX = 2 ** 53 - 1;
 
 interface Candidate extends MediaRequest {
   /** A copy that the browser made. The page may change what it passed while the request waits. */
   request: Request;
 }
 
-/** `window.fetch` with the transport in front of it. */
-export function patchFetch(link: Link, permits: Permits): typeof fetch {
-  return wrapFunction(window.fetch, (target, receiver, args) => {
+/** `original`, which is `window.fetch`, with the transport in front of it. */
+export function patchFetch(original: Window["fetch"], link: Link, permits: Permits): Window["fetch"] {
+  return wrapFunction(original, (target, receiver, args) => {
     const candidate = link.isNative ? null : candidateOf(args, link);
     if (candidate === null) return natives.apply(target, receiver, args);
     const { request, ...wanted } = candidate;
+    const ask = (signal?: AbortSignal): Promise<Response> => askSite(request, wanted.url, link, permits, signal);
     const carrier = permits.allows(wanted.url) ? link.carrier : null;
-    if (carrier !== null)
-      return carrier.respond(request, wanted, (signal) => askSite(request, wanted.url, link, permits, signal));
-    link.prepare();
-    return askSite(request, wanted.url, link, permits).then((response) => {
-      link.carrier?.observe(wanted, response);
-      return response;
-    });
+    return carrier === null ? askAndShow(wanted, link, ask) : respond(carrier, request, wanted, ask);
   });
+}
+
+type Ask = (signal?: AbortSignal) => Promise<Response>;
+
+async function askAndShow(wanted: MediaRequest, link: Link, ask: Ask): Promise<Response> {
+  link.prepare();
+  const response = await ask();
+  attempt(() => link.carrier?.observe(wanted, response));
+  return response;
+}
+
+/** Functions of the page can make the carrying script fail. The site itself then answers. */
+async function respond(carrier: Carrier, request: Request, wanted: MediaRequest, ask: Ask): Promise<Response> {
+  let asked: Promise<Response> | undefined;
+  const askSite = (signal: AbortSignal): Promise<Response> => (asked = ask(signal));
+  try {
+    return await carrier.respond(request, wanted, askSite);
+  } catch (error) {
+    if (isAborted(requestOf(request).signal)) throw error;
+    return await (asked ?? ask());
+  }
 }
 
 async function askSite(
@@ -45,64 +64,81 @@ async function askSite(
   url: string,
   link: Link,
   permits: Permits,
-  signal: AbortSignal = request.signal,
+  signal = requestOf(request).signal,
 ): Promise<Response> {
   // The option `signal` alone would reset the policy (Fetch standard, constructor of Request).
-  const response = await natives.fetch(request, { signal, referrerPolicy: request.referrerPolicy });
-  permits.note(url, natives.responseUrl(response), response);
-  const bytes = Number(response.headers.get("content-length") ?? 0);
-  link.noteDirect(Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : 0);
+  const { referrerPolicy } = requestOf(request);
+  const response = await natives.fetch(request, options({ signal, referrerPolicy }));
+  const answer = responseOf(response);
+  permits.note(url, answer.url, answer);
+  const bytes = +(headerOf(answer.headers, "content-length") ?? 0);
+  link.noteDirect(bytes % 1 === 0 && bytes >= 0 && bytes <= COUNT_MAX ? bytes : 0);
   return response;
 }
 
 function candidateOf(args: unknown[], link: Link): Candidate | null {
-  const [input, init] = args as [RequestInfo | URL, RequestInit | undefined];
-  const isRequest = input instanceof natives.Request;
-  if (!isRequest && typeof input !== "string" && !(input instanceof URL)) return null;
-  const address = isRequest ? input.url : String(input);
-  if (mediaUrl(address, document.baseURI) === null) {
-    if (isManifestUrl(address, document.baseURI)) link.warm();
+  const input = args[0];
+  const init = args[1] as Record<string, unknown> | null | undefined;
+  const asked = isA(natives.Request, input) ? requestOf(input) : null;
+  const address = typeof input === "string" ? input : isA(OwnURL, input) ? part.href(input) : asked?.url;
+  if (address === undefined) return null;
+  if (mediaUrl(address, page.baseUri()) === null) {
+    if (isManifestUrl(address, page.baseUri())) link.warm();
     return null;
   }
   let request: Request;
   try {
     // A copy of a Request with a body would take the body away from it.
-    if ((isRequest && input.method !== "GET") || (init?.body ?? null) !== null) return null;
-    request = new natives.Request(input, init);
+    if ((asked !== null && asked.method !== "GET") || (init?.body ?? null) !== null) return null;
+    request = new natives.Request(input as RequestInfo, init as RequestInit);
   } catch {
     return null;
   }
-  const url = mediaUrl(natives.requestUrl(request));
-  const carried = carriedHeaders(request.headers, url?.origin === location.origin);
-  const cache = CACHE_MODES[request.cache];
-  if (url === null || carried === undefined || cache === undefined) return null;
-  if (request.signal.aborted || !isPlain(request, init ?? {})) return null;
-  url.hash = "";
-  return { request, url: url.href, range: carried.range, cache: cache === "default" ? carried.cache : cache };
+  return wantedOf(request, init ?? {});
+}
+
+/** What the proxies are to be asked for; null if they cannot do as asked. */
+function wantedOf(request: Request, init: Record<string, unknown>): Candidate | null {
+  const asked = requestOf(request);
+  const url = mediaUrl(asked.url);
+  if (url === null || isAborted(asked.signal) || !isPlain(asked, init)) return null;
+  const carried = carriedHeaders(headersOf(asked.headers), part.origin(url) === location.origin);
+  const cache = CACHE_MODES[asked.cache];
+  if (carried === undefined || cache === undefined) return null;
+  return { request, url: withoutHash(url), range: carried.range, cache: cache === "default" ? carried.cache : cache };
 }
 
 /** What the proxies can do as asked, or what makes no difference to them. */
-const CARRIED_OPTIONS = new Set(
-  "method headers body mode credentials cache redirect referrer referrerPolicy integrity keepalive signal window".split(
-    " ",
-  ),
-);
+const CARRIED_OPTIONS: object = options({
+  method: 1,
+  headers: 1,
+  body: 1,
+  mode: 1,
+  credentials: 1,
+  cache: 1,
+  redirect: 1,
+  referrer: 1,
+  referrerPolicy: 1,
+  integrity: 1,
+  keepalive: 1,
+  signal: 1,
+  window: 1,
+});
 
-function isPlain(request: Request, init: RequestInit): boolean {
-  for (const name in init) if (!CARRIED_OPTIONS.has(name) && !isDefault(name, init)) return false;
+function isPlain(asked: ReturnType<typeof requestOf>, init: Record<string, unknown>): boolean {
+  for (const name in init) if (!(name in CARRIED_OPTIONS) && !isDefault(name, init[name])) return false;
   return (
-    request.method === "GET" &&
-    request.mode === "cors" &&
-    request.credentials !== "include" &&
-    request.redirect === "follow" &&
-    request.referrer === "about:client" &&
-    (request.referrerPolicy === "" || request.referrerPolicy === "no-referrer") &&
-    request.integrity === "" &&
-    !request.keepalive
+    asked.method === "GET" &&
+    asked.mode === "cors" &&
+    asked.credentials !== "include" &&
+    asked.redirect === "follow" &&
+    asked.referrer === "about:client" &&
+    (asked.referrerPolicy === "" || asked.referrerPolicy === "no-referrer") &&
+    asked.integrity === "" &&
+    !asked.keepalive
   );
 }
 
-function isDefault(name: string, init: object): boolean {
-  const value: unknown = init[name as keyof typeof init];
+function isDefault(name: string, value: unknown): boolean {
   return value === undefined || (name === "priority" && value === "auto");
 }

@@ -13,20 +13,31 @@ import {
   SWITCH_EVENT,
   THERE_EVENT,
 } from "../shared/names";
+import { add, options, parseJson, startsWith } from "../shared/primordials";
 import { useRules, type RuleSet } from "../shared/rules";
 import { patchFetch } from "./fetch";
 import { Link, type MakeCarrier } from "./link";
-import { natives } from "./natives";
-import { Permits } from "./permits";
+import {
+  entriesOf,
+  entryOf,
+  natives,
+  observe,
+  Observer,
+  page,
+  stopMutations,
+  takeRecords,
+  videoCountOf,
+} from "./natives";
+import { Permits, type Listed } from "./permits";
 import { watchPlainVideos } from "./plain";
 import { patchXhr } from "./xhr";
 
 const LISTED_MAX = 256;
 
 const permits = new Permits({
-  countPolicies: () => document.querySelectorAll("meta[http-equiv]").length,
+  countPolicies: () => page.count("meta[http-equiv]"),
   takeListed: makeTakeListed(),
-  nowMs: () => performance.now(),
+  nowMs: page.nowMs,
   setTimeout: natives.setTimeout,
 });
 const link = new Link({
@@ -42,7 +53,7 @@ const link = new Link({
  */
 function takePort(event: MessageEvent): void {
   const origin = natives.origin(event);
-  if (!natives.startsWith(origin, "chrome-extension://") && !natives.startsWith(origin, "moz-extension://")) return;
+  if (!startsWith(origin, "chrome-extension://") && !startsWith(origin, "moz-extension://")) return;
   const port = natives.ports(event)[0];
   if (natives.data(event) !== PORT_MESSAGE || port === undefined) return;
   natives.hide(event);
@@ -73,7 +84,7 @@ function listen(): void {
   // The rules were parsed before they were stored. A page that forges them misleads only itself: the transport has its
   // own.
   natives.listen<CustomEvent<string>>(document, RULES_EVENT, (event) =>
-    useRules(JSON.parse(natives.detail(event)) as RuleSet),
+    useRules(parseJson(natives.detail(event)) as RuleSet),
   );
 }
 
@@ -81,40 +92,47 @@ function listen(): void {
  * The browser's list of requests (Resource Timing). The page's own list may be full or cleared; what an observer hears
  * does not depend on it.
  */
-function makeTakeListed(): () => PerformanceEntry[] {
-  const heard: PerformanceEntry[] = [];
+function makeTakeListed(): () => Listed[] {
+  let heard: Listed[] = [];
   let observer: PerformanceObserver | undefined;
   const note = (entries: PerformanceEntryList): void => {
-    heard.push(...entries.slice(-LISTED_MAX));
-    heard.splice(0, heard.length - LISTED_MAX);
+    for (let at = 0; at < entries.length; at++) add(heard, entryOf(entries[at]!));
+    if (heard.length <= LISTED_MAX) return;
+    const latest: Listed[] = [];
+    for (let at = heard.length - LISTED_MAX; at < heard.length; at++) add(latest, heard[at]!);
+    heard = latest;
   };
   return () => {
     if (observer === undefined) {
-      observer = new PerformanceObserver((list) => note(list.getEntries()));
-      observer.observe({ type: "resource", buffered: true });
+      observer = new Observer((list) => note(entriesOf(list)));
+      observe(observer, options({ type: "resource", buffered: true }));
     }
-    note(observer.takeRecords());
-    return heard.splice(0);
+    note(takeRecords(observer));
+    const taken = heard;
+    heard = [];
+    return taken;
   };
 }
 
 /** Asks for a port as soon as a loading page has a `<video>`, so that the port is ready before the player. */
 function prepareForVideo(): void {
+  /* eslint-disable tributary/primordials -- This runs before the page. */
   const videos = document.getElementsByTagName("video");
   const observer = new MutationObserver(() => {
-    if (videos.length === 0) return;
-    observer.disconnect();
+    if (videoCountOf(videos) === 0) return;
+    stopMutations(observer);
     link.prepare();
   });
   observer.observe(document, { childList: true, subtree: true });
-  window.addEventListener("load", () => observer.disconnect());
+  /* eslint-enable tributary/primordials */
+  natives.listen(window, "load", () => stopMutations(observer));
 }
 
 // A page with an opaque origin gets no port, so nothing is patched there. Firefox runs this script again in open pages
 // when the extension is enabled or updated, where the first one stays.
 if (window.origin !== "null" && !natives.tell(SECOND_EVENT)) {
   listen();
-  window.fetch = patchFetch(link, permits);
+  window.fetch = patchFetch(window.fetch, link, permits);
   patchXhr(link, permits);
   watchPlainVideos(link, permits);
   prepareForVideo();

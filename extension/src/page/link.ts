@@ -6,6 +6,7 @@
  */
 import type { Carrier } from "../shared/carry";
 import type { PortLike, ToPage, ToTransport } from "../shared/messages";
+import { freeze } from "../shared/primordials";
 import type { Natives } from "./natives";
 import type { Permits } from "./permits";
 
@@ -41,7 +42,7 @@ export class Link {
 
   constructor(env: LinkEnvironment) {
     this.#env = env;
-    Object.freeze(this);
+    freeze(this);
   }
 
   get state(): LinkState {
@@ -84,6 +85,7 @@ export class Link {
   attach(port: PortLike<ToTransport>): void {
     if (this.#state !== "connecting" || this.#port !== null) return port.close();
     this.#port = port;
+    // eslint-disable-next-line tributary/primordials -- The event is an object of the page script.
     port.onmessage = (event: MessageEvent) => this.#handle(event.data as ToPage);
   }
 
@@ -169,4 +171,4 @@ export class Link {
   }
 }
 
-Object.freeze(Link.prototype);
+freeze(Link.prototype);

@@ -11,32 +11,55 @@
  */
 
 import { TARGETS_MAX } from "../shared/messages";
+import {
+  add,
+  isOneOf,
+  newTable,
+  OwnPromise,
+  OwnURL,
+  partsOf,
+  startsWith,
+  url as part,
+  type Table,
+} from "../shared/primordials";
 
 export const FAMILY_MIN = 3;
 /** Some milliseconds are usual. */
 const LISTED_MS_MAX = 1000;
 const LISTED_EVERY_MS = 20;
 
+/** A request that the browser has listed. */
+export interface Listed {
+  name: string;
+  startTime: number;
+}
+
+/** Of the browser's answer. */
+export interface Answered {
+  status: number;
+  statusText: string;
+}
+
 /** What a document tells of the browser's requests. */
 export interface DocumentFacts {
   /** How many elements can hold a policy. */
   countPolicies(): number;
   /** What the browser has listed (Resource Timing) since the last call, at the first call from the start on. */
-  takeListed(): Pick<PerformanceEntry, "name" | "startTime">[];
+  takeListed(): Listed[];
   /** On the clock of the list. */
   nowMs(): number;
   setTimeout(callback: () => void, ms: number): unknown;
 }
 
 export class Permits {
-  readonly #folders = new Set<string>();
+  #folders = newTable<true>();
   /** By family: the branches that have a permitted folder. */
-  readonly #families = new Map<string, Set<string>>();
+  #families = newTable<Table<true>>();
   /** Origins that the browser has asked in the clear under the present policies. */
-  readonly #clearOrigins = new Set<string>();
-  readonly #targets = new Set<string>();
+  #clearOrigins = newTable<true>();
+  #targets: string[] = [];
   /** By origin and status. HTTP/2 and HTTP/3 have no reason phrases, so "" is for all statuses of the origin. */
-  readonly #phrases = new Map<string, string>();
+  readonly #phrases = newTable<string>();
   readonly #document: DocumentFacts;
   #policyCount = 0;
   #policiesMs = 0;
@@ -46,13 +69,14 @@ export class Permits {
   }
 
   /** The browser asked for `url` and let the page have an answer, which came from `answeredUrl`. */
-  note(url: string, answeredUrl: string, { status, statusText }: Pick<Response, "status" | "statusText">): void {
+  note(url: string, answeredUrl: string, { status, statusText }: Answered): void {
     this.#heedPolicies();
-    const answered = new URL(answeredUrl);
-    this.#phrases.set(answered.origin + status, statusText);
-    if (statusText === "") this.#phrases.set(answered.origin, "");
+    const origin = originOf(answeredUrl);
+    this.#phrases[origin + status] = statusText;
+    if (statusText === "") this.#phrases[origin] = "";
     if (!isHttp(url) || isHttp(answeredUrl)) this.#permit(folderOf(url));
-    if (answered.origin !== new URL(url).origin && this.#targets.size < TARGETS_MAX) this.#targets.add(answered.origin);
+    if (origin !== originOf(url) && this.#targets.length < TARGETS_MAX && !isOneOf(this.#targets, origin))
+      add(this.#targets, origin);
   }
 
   allows(url: string): boolean {
@@ -64,7 +88,7 @@ export class Permits {
   async willAllow(url: string): Promise<boolean> {
     for (let ms = 0; ms < LISTED_MS_MAX && !this.allows(url); ms += LISTED_EVERY_MS) {
       if (!this.#isPermitted(folderOf(url))) return false;
-      await new Promise<void>((resolve) => this.#document.setTimeout(resolve, LISTED_EVERY_MS));
+      await new OwnPromise<void>((resolve) => this.#document.setTimeout(resolve, LISTED_EVERY_MS));
     }
     return this.allows(url);
   }
@@ -72,32 +96,43 @@ export class Permits {
   /** Whether the browser asks for `url` by its own scheme, as far as it has told. */
   #isAsWritten(url: string): boolean {
     if (!isHttp(url)) return true;
-    for (const { name, startTime } of this.#document.takeListed())
-      if (isHttp(name) && startTime >= this.#policiesMs) this.#clearOrigins.add(new URL(name).origin);
-    return this.#clearOrigins.has(new URL(url).origin);
+    const listed = this.#document.takeListed();
+    for (let at = 0; at < listed.length; at++) {
+      const { name, startTime } = listed[at]!;
+      if (isHttp(name) && startTime >= this.#policiesMs) this.#clearOrigins[originOf(name)] = true;
+    }
+    return originOf(url) in this.#clearOrigins;
   }
 
   #permit(folder: string): void {
     if (this.#isPermitted(folder)) return;
-    this.#folders.add(folder);
-    for (const [family, branch] of familiesOf(folder))
-      this.#families.set(family, (this.#families.get(family) ?? new Set()).add(branch));
+    this.#folders[folder] = true;
+    const families = familiesOf(folder);
+    for (let at = 0; at < families.length; at++) {
+      const { family, branch } = families[at]!;
+      (this.#families[family] ??= newTable<true>())[branch] = true;
+    }
   }
 
   #isPermitted(folder: string): boolean {
-    const isLarge = ([family]: [string, string]): boolean => (this.#families.get(family)?.size ?? 0) >= FAMILY_MIN;
-    return this.#folders.has(folder) || familiesOf(folder).some(isLarge);
+    if (folder in this.#folders) return true;
+    const families = familiesOf(folder);
+    for (let at = 0; at < families.length; at++)
+      if (sizeOf(this.#families[families[at]!.family]) >= FAMILY_MIN) return true;
+    return false;
   }
 
   /** The origins where answers may come from after redirects. */
   get targets(): string[] {
-    return [...this.#targets];
+    const copy: string[] = [];
+    for (let at = 0; at < this.#targets.length; at++) add(copy, this.#targets[at]!);
+    return copy;
   }
 
   /** The reason phrase that the browser shows with an answer from `url`, as far as it is known. */
   phraseOf(url: string, status: number): string | undefined {
-    const { origin } = new URL(url);
-    return this.#phrases.get(origin + status) ?? this.#phrases.get(origin);
+    const origin = originOf(url);
+    return this.#phrases[origin + status] ?? this.#phrases[origin];
   }
 
   /** Forgets all permits when the page adds a policy, which may be stricter than the one before. */
@@ -106,24 +141,40 @@ export class Permits {
     if (count === this.#policyCount) return;
     this.#policyCount = count;
     this.#policiesMs = this.#document.nowMs();
-    this.#folders.clear();
-    this.#families.clear();
-    this.#clearOrigins.clear();
-    this.#targets.clear();
+    this.#folders = newTable();
+    this.#families = newTable();
+    this.#clearOrigins = newTable();
+    this.#targets = [];
   }
 }
 
-const isHttp = (url: string): boolean => url.startsWith("http:");
+const isHttp = (url: string): boolean => startsWith(url, "http:");
+
+function originOf(url: string): string {
+  return part.origin(new OwnURL(url));
+}
+
+function sizeOf(table: Table<true> = newTable()): number {
+  let size = 0;
+  for (const name in table) size += table[name] ? 1 : 0;
+  return size;
+}
 
 function folderOf(url: string): string {
-  return new URL(".", url).href;
+  return part.href(new OwnURL(".", url));
 }
 
 /**
  * The families of `folder`: for each folder above it all folders as deep as it is. With each its branch there, the name
  * of the next folder on the way.
  */
-function familiesOf(folder: string): [family: string, branch: string][] {
-  const parts = folder.split("/");
-  return parts.slice(3, -1).map((branch, at) => [`${parts.length} ${parts.slice(0, at + 3).join("/")}`, branch]);
+function familiesOf(folder: string): { family: string; branch: string }[] {
+  const parts = partsOf(folder, "/");
+  const families: { family: string; branch: string }[] = [];
+  let above = `${parts.length} ${parts[0]}/${parts[1]}/${parts[2]}`;
+  for (let at = 3; at < parts.length - 1; at++) {
+    add(families, { family: above, branch: parts[at]! });
+    above += `/${parts[at]}`;
+  }
+  return families;
 }

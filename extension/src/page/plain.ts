@@ -5,70 +5,99 @@
 import { PLAIN_NEED_EVENT, PLAIN_READY_EVENT } from "../shared/names";
 import { MEDIA_EVENTS, type Heard, type PlainScript } from "../shared/plain";
 import { mediaUrl } from "../shared/rules";
+import { add, addTo, isA, matches, newSet, Notes, options, removeFrom, url as part } from "../shared/primordials";
 import type { Link } from "./link";
-import { natives } from "./natives";
+import {
+  bodyOf,
+  bytesOf,
+  endReading,
+  eventOf,
+  natives,
+  page,
+  readerOfBody,
+  readPiece,
+  responseOf,
+  VideoElement,
+  videoOf,
+} from "./natives";
 import type { Permits } from "./permits";
 import { wrapFunction } from "./wrap";
 
 const FILE = /\.(?:mp4|m4v|mov)$/i;
+/** After `waiting` the browser fires these once more. */
+const REPEATED = ["canplay", "canplaythrough", "playing"];
 
 export function watchPlainVideos(link: Link, permits: Permits): void {
   let script: PlainScript | undefined;
-  const waiting = new Map<HTMLVideoElement, Heard>();
-  const heardOf = new WeakMap<HTMLVideoElement, Heard>();
+  let waiting: { video: HTMLVideoElement; heard: Heard }[] = [];
+  const heardOf = new Notes<HTMLVideoElement, Heard>();
   /** The address for which a video's takeover was begun. */
-  const begunOf = new WeakMap<HTMLVideoElement, string>();
+  const begunOf = new Notes<HTMLVideoElement, string>();
 
-  document.addEventListener(PLAIN_READY_EVENT, (event) => {
-    script ??= (event as CustomEvent<PlainScript>).detail;
-    for (const [video, heard] of waiting) script.take(video, heard, link, natives);
-    waiting.clear();
+  natives.listen<CustomEvent<PlainScript>>(document, PLAIN_READY_EVENT, (event) => {
+    script ??= natives.detail(event) as PlainScript;
+    for (let at = 0; at < waiting.length; at++) script.take(waiting[at]!.video, waiting[at]!.heard, link, natives);
+    waiting = [];
   });
 
   async function prepare(video: HTMLVideoElement, heard: Heard): Promise<void> {
-    const url = video.currentSrc;
-    if (!(await isPermitted(url, permits)) || video.currentSrc !== url) return;
+    const url = videoOf.url(video);
+    if (!(await isPermitted(url, permits)) || videoOf.url(video) !== url) return;
     if (script !== undefined) return script.take(video, heard, link, natives);
-    waiting.set(video, heard);
-    document.dispatchEvent(new CustomEvent(PLAIN_NEED_EVENT));
+    add(waiting, { video, heard });
+    natives.tell(PLAIN_NEED_EVENT);
   }
 
   /** Hears each event before any script of the page does. */
   function hear(event: Event): void {
-    const { target: video, type } = event;
-    if (!(video instanceof HTMLVideoElement) || !event.isTrusted) return;
-    if (script?.hides(video, type) === true) return event.stopImmediatePropagation();
+    const { target: video, type } = eventOf(event);
+    if (!isA(VideoElement, video) || !event.isTrusted) return;
+    if (script?.hides(video, type) === true) return natives.hide(event);
     if (type === "emptied") heardOf.delete(video);
-    const heard = heardOf.get(video) ?? new Set();
-    heardOf.set(video, heard.add(type));
-    // After these the browser fires the others once more.
-    if (type === "waiting") for (const each of ["canplay", "canplaythrough", "playing"]) heard.delete(each);
-    if (type === "play") heard.delete("playing");
+    const heard = heardOf.get(video) ?? newSet();
+    heardOf.set(video, heard);
+    addTo(heard, type);
+    if (type === "waiting") for (let at = 0; at < REPEATED.length; at++) removeFrom(heard, REPEATED[at]!);
+    if (type === "play") removeFrom(heard, "playing");
     // After a `<source>` that fails the browser loads the next one without another `loadstart`.
-    const isNextSource = type === "loadedmetadata" && begunOf.get(video) !== video.currentSrc;
+    const isNextSource = type === "loadedmetadata" && begunOf.get(video) !== videoOf.url(video);
     if (type === "loadstart" || isNextSource) begin(video, heard);
   }
 
   function begin(video: HTMLVideoElement, heard: Heard): void {
-    begunOf.set(video, video.currentSrc);
-    if (link.isNative || !FILE.test(mediaUrl(video.currentSrc)?.pathname ?? "")) return;
+    const address = videoOf.url(video);
+    begunOf.set(video, address);
+    const url = link.isNative ? null : mediaUrl(address);
+    if (url === null || !matches(FILE, part.path(url))) return;
     // With `none` the browser loads nothing before the video plays.
-    if (video.preload !== "none") link.warm();
+    if (videoOf.preload(video) !== "none") link.warm();
     void prepare(video, heard);
   }
 
-  for (const type of MEDIA_EVENTS) window.addEventListener(type, hear, true);
+  for (let at = 0; at < MEDIA_EVENTS.length; at++) natives.listen<Event>(window, MEDIA_EVENTS[at]!, hear);
   keepPlaying((video, sinceMs) => script?.hasInterrupted(video, sinceMs) === true);
+}
+
+/** `playing`, or `other` if it fails. */
+async function goOn(playing: Promise<void>, other: () => unknown): Promise<unknown> {
+  try {
+    return await playing;
+  } catch {
+    return await other();
+  }
 }
 
 /** A call of `play` that a takeover interrupts goes on. */
 function keepPlaying(hasInterrupted: PlainScript["hasInterrupted"]): void {
-  const { prototype } = HTMLMediaElement;
-  prototype.play = wrapFunction(prototype.play, function play(target, receiver, args): unknown {
-    const sinceMs = performance.now();
+  // eslint-disable-next-line tributary/primordials -- This runs before the page.
+  HTMLMediaElement.prototype.play = wrapFunction(natives.play, function play(target, receiver, args): unknown {
+    const sinceMs = page.nowMs();
     const playing = natives.apply(target, receiver, args) as Promise<void> | undefined;
-    return playing?.catch((error: unknown) =>
-      hasInterrupted(receiver as HTMLMediaElement, sinceMs) ? play(target, receiver, args) : Promise.reject(error),
+    return (
+      playing &&
+      goOn(playing, (): unknown => {
+        return hasInterrupted(receiver as HTMLMediaElement, sinceMs) ? play(target, receiver, args) : playing;
+      })
     );
   });
 }
@@ -81,23 +110,27 @@ function keepPlaying(hasInterrupted: PlainScript["hasInterrupted"]): void {
 async function isPermitted(url: string, permits: Permits): Promise<boolean> {
   if (permits.allows(url)) return true;
   try {
-    const response = await natives.fetch(url, { headers: { Range: "bytes=0-0" } });
-    permits.note(url, natives.responseUrl(response), response);
+    const headers = options({ Range: "bytes=0-0" });
+    const response = await natives.fetch(url, options({ headers }));
+    const answer = responseOf(response);
+    permits.note(url, answer.url, answer);
     if (!(await isShort(response))) return false;
   } catch {
     // The browser says why.
   }
-  return permits.willAllow(url);
+  return await permits.willAllow(url);
 }
 
 /** Whether the body has one byte at most. */
-async function isShort({ body }: Response): Promise<boolean> {
-  const reader = body?.getReader();
+async function isShort(response: Response): Promise<boolean> {
+  const body = bodyOf(response);
+  if (body === null) return true;
+  const reader = readerOfBody(body);
   for (let bytes = 0; bytes <= 1;) {
-    const piece = await reader?.read();
-    if (piece?.value === undefined) return true;
-    bytes += piece.value.length;
+    const { value } = await readPiece(reader);
+    if (value === undefined) return true;
+    bytes += bytesOf(value);
   }
-  void reader?.cancel();
+  void endReading(reader);
   return false;
 }

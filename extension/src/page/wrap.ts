@@ -1,6 +1,8 @@
 /**
- * Wrap: puts a function of the extension in front of one of the browser's.
+ * Wrap: puts a function of the extension in front of one of the browser's, and keeps its failures from the page.
  */
+
+import { options, OwnProxy } from "../shared/primordials";
 
 /**
  * A function that passes each call of `original` to `call`. A Proxy keeps the name, the length and the source text that
@@ -11,7 +13,15 @@ export function wrapFunction<F extends (...args: any[]) => any>(
   original: F,
   call: (target: F, receiver: unknown, args: unknown[]) => unknown,
 ): F {
-  return new Proxy(original, {
-    apply: (target, receiver, args: unknown[]) => call(target, receiver, args) as ReturnType<F>,
-  });
+  const apply = (target: F, receiver: unknown, args: unknown[]): unknown => call(target, receiver, args);
+  return new OwnProxy(original, options({ apply }));
+}
+
+/** What `action` gives; undefined if functions of the page make it fail. */
+export function attempt<Value>(action: () => Value): Value | undefined {
+  try {
+    return action();
+  } catch {
+    return undefined;
+  }
 }

@@ -6,10 +6,23 @@
  */
 import type { MediaRequest, XhrEmulation } from "../shared/carry";
 import { carriedHeaders, isManifestUrl, mediaUrl } from "../shared/rules";
+import {
+  add,
+  defineProperty,
+  getOwnPropertyDescriptor,
+  lowerCase,
+  matches,
+  Notes,
+  newTable,
+  options,
+  upperCase,
+  url as part,
+  withoutHash,
+} from "../shared/primordials";
 import type { Link } from "./link";
-import { natives } from "./natives";
-import type { Permits } from "./permits";
-import { wrapFunction } from "./wrap";
+import { natives, page, progressOf } from "./natives";
+import type { Answered, Permits } from "./permits";
+import { attempt, wrapFunction } from "./wrap";
 
 /** What the page told an object in `open` and after it. */
 interface Opened {
@@ -28,9 +41,12 @@ interface ObjectState {
 }
 
 type Xhr = XMLHttpRequest;
+
+const OPENED = 1;
+
 export function patchXhr(link: Link, permits: Permits): void {
-  const states = new WeakMap<Xhr, ObjectState>();
-  const prototype = XMLHttpRequest.prototype;
+  const states = new Notes<Xhr, ObjectState>();
+  const { prototype } = natives.XMLHttpRequest;
   const stateOf = (xhr: unknown): ObjectState | undefined => states.get(xhr as Xhr);
   const emulationOf = (xhr: unknown): XhrEmulation | null => stateOf(xhr)?.emulation ?? null;
 
@@ -44,14 +60,15 @@ export function patchXhr(link: Link, permits: Permits): void {
       if (before !== null) states.delete(xhr);
     }
     states.set(xhr, { opened: openedBy(args), emulation: null });
-    if (stateBefore !== undefined && stateBefore !== XMLHttpRequest.OPENED) natives.fire(xhr, "readystatechange");
-    if (isManifestUrl(String(args[1]), document.baseURI)) link.warm();
+    if (stateBefore !== undefined && stateBefore !== OPENED) natives.fire(xhr, "readystatechange");
+    if (isManifestUrl(`${args[1]}`, page.baseUri())) link.warm();
   });
 
   patchMethod(prototype, "setRequestHeader", (target, xhr, args) => {
     emulationOf(xhr)?.assertUnsent("setRequestHeader");
     natives.apply(target, xhr, args);
-    stateOf(xhr)?.opened?.headers.push([String(args[0]), String(args[1])]);
+    const headers = stateOf(xhr)?.opened?.headers;
+    if (headers !== undefined) add(headers, [`${args[0]}`, `${args[1]}`]);
   });
 
   patchMethod(prototype, "overrideMimeType", (target, xhr, args) => {
@@ -59,7 +76,7 @@ export function patchXhr(link: Link, permits: Permits): void {
     natives.apply(target, xhr, args);
     const state = stateOf(xhr);
     if (!state?.opened) return;
-    const mime = (state.opened.mime = String(args[0]));
+    const mime = (state.opened.mime = `${args[0]}`);
     state.emulation?.changeForm(isNativeForm(xhr, state.opened), (native) =>
       natives.callXhr("overrideMimeType", native, mime),
     );
@@ -72,25 +89,32 @@ export function patchXhr(link: Link, permits: Permits): void {
     const request = opened && !link.isNative ? carriedRequest(xhr, opened, args[0]) : null;
     if (!state || !opened || request === null) return natives.apply(target, xhr, args);
     const noteAnswer = (of: Xhr): void =>
-      natives.listen(of, "load", ({ loaded }) => {
+      natives.listen(of, "load", (event) => {
         const seen = (name: string): unknown => natives.getXhr(name, of);
-        const answer = { status: seen("status"), statusText: seen("statusText") } as Xhr;
+        const answer = { status: seen("status"), statusText: seen("statusText") } as Answered;
         permits.note(request.url, seen("responseURL") as string, answer);
-        link.noteDirect(loaded);
+        link.noteDirect(progressOf(event));
       });
     const carrier = permits.allows(request.url) ? link.carrier : null;
     if (carrier === null) {
       link.prepare();
       noteAnswer(xhr);
-      state.see = link.carrier?.observeXhr(request, xhr);
+      state.see = attempt(() => link.carrier?.observeXhr(request, xhr));
       return natives.apply(target, xhr, args);
     }
     const sendNatively = (copy: Xhr): void => {
       noteAnswer(copy);
       natives.callXhr("send", copy);
     };
-    state.emulation = carrier.emulate({ xhr, nativeCopy: () => copyOf(xhr, opened), sendNatively }, request);
-    state.emulation.send();
+    try {
+      state.emulation = carrier.emulate({ xhr, nativeCopy: () => copyOf(xhr, opened), sendNatively }, request);
+      state.emulation.send();
+    } catch {
+      // Functions of the page can make the carrying script fail. The site itself then answers.
+      state.emulation = null;
+      noteAnswer(xhr);
+      natives.apply(target, xhr, args);
+    }
   });
   patchMethod(prototype, "abort", (target, xhr, args) => {
     const emulation = emulationOf(xhr);
@@ -104,16 +128,20 @@ export function patchXhr(link: Link, permits: Permits): void {
         ? natives.apply(target, emulation?.native ?? xhr, args)
         : read(emulation, args);
     });
-  patchReader("getResponseHeader", (from, [header]) => from.header(String(header)));
+  patchReader("getResponseHeader", (from, args) => from.header(`${args[0]}`));
   patchReader("getAllResponseHeaders", (from) => from.allHeaders());
 
   patchGetters(prototype, stateOf);
   patchSetters(prototype, stateOf);
 }
 
+const ANSWER = ["readyState", "status", "statusText", "responseURL", "response"] as const;
+const FORMS = ["responseText", "responseXML"] as const;
+
 function patchGetters(prototype: Xhr, stateOf: (xhr: unknown) => ObjectState | undefined): void {
   const emulationOf = (xhr: unknown): XhrEmulation | null => stateOf(xhr)?.emulation ?? null;
-  for (const name of ["readyState", "status", "statusText", "responseURL", "response"] as const) {
+  for (let at = 0; at < ANSWER.length; at++) {
+    const name = ANSWER[at]!;
     patchAccessor(prototype, name, "get", (native, xhr) => {
       const emulation = emulationOf(xhr);
       if (emulation === null) {
@@ -124,7 +152,8 @@ function patchGetters(prototype: Xhr, stateOf: (xhr: unknown) => ObjectState | u
       return emulation.native === null ? emulation[name] : natives.getXhr(name, emulation.native);
     });
   }
-  for (const name of ["responseText", "responseXML"]) {
+  for (let at = 0; at < FORMS.length; at++) {
+    const name = FORMS[at]!;
     patchAccessor(prototype, name, "get", (native, xhr) => {
       const answering = emulationOf(xhr)?.native;
       return answering ? natives.getXhr(name, answering) : native();
@@ -150,45 +179,50 @@ function patchSetters(prototype: Xhr, stateOf: (xhr: unknown) => ObjectState | u
 }
 
 function openedBy(args: unknown[]): Opened {
-  const [method, url, isAsync, user, password] = args;
   const isPlain =
-    String(method).toUpperCase() === "GET" &&
-    (args.length < 3 || Boolean(isAsync)) &&
-    (user ?? null) === null &&
-    (password ?? null) === null;
-  const address = String(url);
+    upperCase(`${args[0]}`) === "GET" &&
+    (args.length < 3 || !!args[2]) &&
+    (args[3] ?? null) === null &&
+    (args[4] ?? null) === null;
+  const address = `${args[1]}`;
   // In a document in another charset, an XMLHttpRequest writes a query's other letters in that charset (URL standard).
-  const isPortable = document.characterSet === "UTF-8" || !/[^\0-\x7f]/.test(address);
-  return { address, url: isPlain && isPortable ? mediaUrl(address, document.baseURI) : null, headers: [] };
+  const isPortable = page.charset() === "UTF-8" || !matches(/[^\0-\x7f]/, address);
+  return { address, url: isPlain && isPortable ? mediaUrl(address, page.baseUri()) : null, headers: [] };
 }
 
 /** Whether only the browser can give the answer in the form that the page wants. */
-function isNativeForm({ responseType }: Xhr, { mime }: Opened): boolean {
-  return (responseType !== "arraybuffer" && responseType !== "blob") || (responseType === "blob" && mime !== undefined);
+function isNativeForm(xhr: Xhr, { mime }: Opened): boolean {
+  const form = natives.getXhr("responseType", xhr);
+  return (form !== "arraybuffer" && form !== "blob") || (form === "blob" && mime !== undefined);
 }
 
 /** A native object that asks what `xhr` asks. Its timeout is the emulation's affair. */
 function copyOf(xhr: Xhr, { address, headers, mime }: Opened): Xhr {
   const copy = new natives.XMLHttpRequest();
   natives.callXhr("open", copy, "GET", address, true);
-  for (const header of headers) natives.callXhr("setRequestHeader", copy, ...header);
+  for (let at = 0; at < headers.length; at++)
+    natives.callXhr("setRequestHeader", copy, headers[at]![0], headers[at]![1]);
   if (mime !== undefined) natives.callXhr("overrideMimeType", copy, mime);
   copyType(xhr, copy);
   return copy;
 }
 
 function copyType(xhr: Xhr, copy: Xhr): void {
-  natives.setXhr("responseType", copy, xhr.responseType);
+  natives.setXhr("responseType", copy, natives.getXhr("responseType", xhr));
 }
 
 function carriedRequest(xhr: Xhr, opened: Opened, body: unknown): MediaRequest | null {
-  if (opened.url === null || (body ?? null) !== null || xhr.withCredentials || isNativeForm(xhr, opened)) return null;
-  const names = opened.headers.map(([name]) => name.toLowerCase());
-  const carried = carriedHeaders(opened.headers, opened.url.origin === location.origin);
-  if (carried === undefined || new Set(names).size !== names.length) return null;
-  const url = new URL(opened.url);
-  url.hash = "";
-  return { url: url.href, ...carried };
+  const { url, headers } = opened;
+  const isBare = (body ?? null) === null && natives.getXhr("withCredentials", xhr) === false;
+  if (url === null || !isBare || isNativeForm(xhr, opened)) return null;
+  const names = newTable<true>();
+  for (let at = 0; at < headers.length; at++) {
+    const name = lowerCase(headers[at]![0]);
+    if (name in names) return null;
+    names[name] = true;
+  }
+  const carried = carriedHeaders(headers, part.origin(url) === location.origin);
+  return carried === undefined ? null : { url: withoutHash(url), ...carried };
 }
 
 type MethodName =
@@ -219,9 +253,9 @@ function patch(
   kind: "value" | "get" | "set",
   call: (target: AnyFunction, xhr: Xhr, args: unknown[]) => unknown,
 ): void {
-  const descriptor = Object.getOwnPropertyDescriptor(prototype, name);
+  const descriptor = getOwnPropertyDescriptor(prototype, name);
   const original = descriptor?.[kind] as AnyFunction | undefined;
   if (original === undefined) return;
   const wrapped = wrapFunction(original, (target, xhr, args) => call(target, xhr as Xhr, args));
-  Object.defineProperty(prototype, name, { ...descriptor, [kind]: wrapped });
+  defineProperty(prototype, name, options({ ...descriptor, [kind]: wrapped }));
 }

@@ -3,6 +3,8 @@
  * exempt media. They cannot send a manifest, key, text or page through proxies. They hold only on sites that the viewer
  * turned on, because only those have the page script. Patterns know `*` only and match in linear time. Pure.
  */
+import { endsWith, indexOf, matches, partsOf, slice, startsWith, url as part } from "./primordials";
+
 export interface GivenRule {
   /** A host, `*.` before a domain for its subdomains, or `*`. */
   host: string;
@@ -16,6 +18,7 @@ const HOST = /^(?:\*|(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*)$/;
 const PATH_CHARS_MAX = 256;
 const NEVER_CARRIED = /\.(?:m3u8|mpd|ism|f4m|key|vtt|srt|ttml|json|xml|html?|m?js|css)$/i;
 
+/* eslint-disable tributary/primordials -- The page script gets rules that were parsed. */
 /** The valid rules in an answer of Origo or in storage. */
 export function parseGivenRules(value: unknown): GivenRule[] {
   const { rules } = (value ?? {}) as { rules?: unknown };
@@ -30,26 +33,34 @@ function parseRule(value: unknown): GivenRule | undefined {
   return { host, path, carried };
 }
 
+/* eslint-enable tributary/primordials */
+
 /** The decision of the first rule that matches; undefined if no rule matches. */
-export function givenAnswer(rules: readonly GivenRule[], { hostname, pathname }: URL): boolean | undefined {
-  const rule = rules.find(({ host, path }) => isHost(host, hostname) && isPath(path, pathname));
-  return rule && rule.carried && !NEVER_CARRIED.test(pathname);
+export function givenAnswer(rules: readonly GivenRule[], url: URL): boolean | undefined {
+  for (let at = 0; at < rules.length; at++) {
+    const { host, path, carried } = rules[at]!;
+    if (isHost(host, part.host(url)) && isPath(path, part.path(url)))
+      return carried && !matches(NEVER_CARRIED, part.path(url));
+  }
+  return undefined;
 }
 
 function isHost(pattern: string, hostname: string): boolean {
-  return pattern === "*" || pattern === hostname || (pattern.startsWith("*.") && hostname.endsWith(pattern.slice(1)));
+  const isDomain = startsWith(pattern, "*.") && endsWith(hostname, slice(pattern, 1));
+  return pattern === "*" || pattern === hostname || isDomain;
 }
 
 function isPath(pattern: string, pathname: string): boolean {
-  const [first = "", ...rest] = pattern.split("*");
-  const last = rest.pop();
-  if (last === undefined) return pathname === first;
-  if (!pathname.startsWith(first)) return false;
+  const parts = partsOf(pattern, "*");
+  const first = parts[0]!;
+  const last = parts[parts.length - 1]!;
+  if (parts.length === 1) return pathname === first;
+  if (!startsWith(pathname, first)) return false;
   let at = first.length;
-  for (const part of rest) {
-    const found = pathname.indexOf(part, at);
+  for (let each = 1; each < parts.length - 1; each++) {
+    const found = indexOf(pathname, parts[each]!, at);
     if (found < 0) return false;
-    at = found + part.length;
+    at = found + parts[each]!.length;
   }
-  return pathname.length - last.length >= at && pathname.endsWith(last);
+  return pathname.length - last.length >= at && endsWith(pathname, last);
 }

@@ -1,6 +1,6 @@
 /**
- * Messages: the closed union of messages on the port between a page and the transport, and its parser. Any script of
- * the page can take the page's end of the port, so the transport parses each message as hostile. No message names an
+ * Messages: the closed union of messages on the port between a page and the transport, and its parser. In Chromium
+ * any script of the page can get such a port, so the transport parses each message as hostile. No message names an
  * origin, a method, or a header other than the range and the cache mode. Pure.
  */
 

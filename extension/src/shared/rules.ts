@@ -3,8 +3,21 @@
  * The page script and the transport, which checks again, use one table and the rules of Origo's operator.
  * Not here: the CORS decision (cors.ts), and anything about the answer.
  */
-import { parseRange, type ByteRange, type CacheMode } from "@tributary/contract";
+import type { ByteRange, CacheMode } from "@tributary/contract";
 import { givenAnswer, type GivenRule } from "./given-rules";
+import {
+  exec,
+  isOneOf,
+  lowerCase,
+  matches,
+  OwnURL,
+  partsOf,
+  slice,
+  startsWith,
+  trim,
+  url as part,
+  type Table,
+} from "./primordials";
 
 /**
  * A host (null for any), a path, whether the proxies may carry it, and the query parameters that describe the request
@@ -39,11 +52,12 @@ const SITE_RULES: readonly SiteRule[] = [
   [null, /\.(?:m4[sfva]|mp4[av]?|cmf[vam]|m?ts|m2ts|aac|[ae]c3|mp3|web[ma]|mkv|og[vag]|opus|flac|mov|dash)$/i, true],
 ];
 const MANIFEST_PATH = /\.(?:m3u8|mpd|ism|f4m)$/i;
-const CACHE_DIRECTIVES: Partial<Record<string, CacheMode>> = {
+const CACHE_DIRECTIVES = {
+  __proto__: null,
   "no-cache": "no-cache",
   "max-age=0": "no-cache",
   "no-store": "no-store",
-};
+} as unknown as Table<CacheMode>;
 /** A longer URL stays direct. The protocol has the same limit. */
 const URL_LENGTH_MAX = 8192;
 
@@ -69,42 +83,46 @@ export function mediaUrl(url: string, base?: string): URL | null {
  */
 export function pageMediaUrl(url: string, pageOrigin: string): URL | null {
   const parsed = mediaUrl(url);
-  return parsed?.protocol === "http:" && pageOrigin.startsWith("https:") ? null : parsed;
+  const isClear = parsed !== null && part.protocol(parsed) === "http:";
+  return isClear && startsWith(pageOrigin, "https:") ? null : parsed;
 }
 
 /** The address that the proxies are asked for: `url` as written, without the noise that its rule names. */
 export function carriedAddress(url: URL): string {
   const noise = ruleFor(url)?.[3];
-  if (noise === undefined) return url.href;
-  const kept = url.search
-    .slice(1)
-    .split("&")
-    .filter((part) => !noise.includes(part.split("=")[0] ?? ""));
-  return `${url.origin}${url.pathname}?${kept.join("&")}`;
+  if (noise === undefined) return part.href(url);
+  const written = partsOf(slice(part.query(url), 1), "&");
+  let kept = "";
+  for (let at = 0; at < written.length; at++)
+    if (!isOneOf(noise, partsOf(written[at]!, "=")[0]!)) kept += `&${written[at]}`;
+  return `${part.origin(url)}${part.path(url)}?${slice(kept, 1)}`;
 }
 
-function ruleFor({ hostname, pathname }: URL): SiteRule | undefined {
-  return SITE_RULES.find(([host, path]) => (host?.test(hostname) ?? true) && path.test(pathname));
+function ruleFor(url: URL): SiteRule | undefined {
+  for (let at = 0; at < SITE_RULES.length; at++) {
+    const rule = SITE_RULES[at]!;
+    if ((rule[0] === null || matches(rule[0], part.host(url))) && matches(rule[1], part.path(url))) return rule;
+  }
+  return undefined;
 }
 
 /** True for a manifest. It stays direct, but the page will soon ask for media. */
 export function isManifestUrl(url: string, base?: string): boolean {
   const parsed = parseHttpUrl(url, base);
-  return parsed !== null && MANIFEST_PATH.test(parsed.pathname);
+  return parsed !== null && matches(MANIFEST_PATH, part.path(parsed));
 }
 
 function parseHttpUrl(url: string, base?: string): URL | null {
   if (url.length > URL_LENGTH_MAX) return null;
   let parsed: URL;
   try {
-    parsed = new URL(url, base);
+    parsed = new OwnURL(url, base);
   } catch {
     return null;
   }
-  const isHttp = parsed.protocol === "https:" || parsed.protocol === "http:";
-  return isHttp && parsed.username === "" && parsed.password === "" && parsed.href.length <= URL_LENGTH_MAX
-    ? parsed
-    : null;
+  const isHttp = part.protocol(parsed) === "https:" || part.protocol(parsed) === "http:";
+  const isOpen = part.user(parsed) === "" && part.password(parsed) === "";
+  return isHttp && isOpen && part.href(parsed).length <= URL_LENGTH_MAX ? parsed : null;
 }
 
 /**
@@ -112,9 +130,10 @@ function parseHttpUrl(url: string, base?: string): URL | null {
  * other unit, end before start): the request then stays direct.
  */
 export function closedRange(header: string): ByteRange | undefined {
-  const range = parseRange(header);
-  if (range === undefined || !("start" in range) || range.end === undefined) return undefined;
-  return { start: range.start, end: range.end };
+  const match = exec(/^bytes=(\d{1,15})-(\d{1,15})$/, trim(header));
+  if (match === null) return undefined;
+  const range = { start: +match[1]!, end: +match[2]! };
+  return range.end < range.start ? undefined : range;
 }
 
 /** What the proxies are told of a page's request headers. */
@@ -128,19 +147,21 @@ export interface CarriedHeaders {
  * preflight request, and the proxies send none.
  */
 export function carriedHeaders(
-  headers: Iterable<readonly [string, string]>,
+  headers: readonly (readonly [string, string])[],
   isOwnOrigin: boolean,
 ): CarriedHeaders | undefined {
   const carried: CarriedHeaders = { range: null, cache: "default" };
-  for (const [name, value] of headers) {
-    const lower = name.toLowerCase();
+  for (let at = 0; at < headers.length; at++) {
+    const value = headers[at]![1];
+    const lower = lowerCase(headers[at]![0]);
     if (lower === "range") {
       const range = closedRange(value);
       if (range === undefined) return undefined;
       carried.range = range;
     } else if (isOwnOrigin && (lower === "cache-control" || lower === "pragma")) {
-      for (const directive of value.toLowerCase().split(",")) {
-        const cache = CACHE_DIRECTIVES[directive.trim()];
+      const directives = partsOf(lowerCase(value), ",");
+      for (let each = 0; each < directives.length; each++) {
+        const cache = CACHE_DIRECTIVES[trim(directives[each]!)];
         if (cache === undefined) return undefined;
         if (carried.cache !== "no-store") carried.cache = cache;
       }
