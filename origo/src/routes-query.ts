@@ -1,7 +1,8 @@
 /** Queries: the endpoints that read what was stored, for the dashboard, and that export and import all records. */
 import { pipeline } from "node:stream/promises";
 import { z } from "zod";
-import { endpoint, notFound, Refusal, whole, type Endpoint } from "./http";
+import { HeavyWork, HeavyWorkFull } from "./heavy-work";
+import { endpoint, notFound, Refusal, whole, type Call, type Endpoint } from "./http";
 import {
   Chart,
   ChartQuery,
@@ -41,6 +42,28 @@ const FileQuery = z.object({ format: z.enum(["csv", "parquet"]) }).strict();
 const TYPES = { csv: "text/csv; charset=utf-8", parquet: "application/vnd.apache.parquet" } as const;
 /** An import may take this long, since the file may be large and the connection slow. */
 const IMPORT_MS_MAX = 3_600_000;
+
+/** An export whose receiver takes nothing for this time ends, because others wait for its turn. */
+const EXPORT_SILENT_MS_MAX = 60_000;
+
+/** Questions are many and short. A page asks for up to 64 at once. */
+const questionWork = { runningMax: 2, waitingMax: 64 };
+const fileWork = { runningMax: 2, waitingMax: 4 };
+
+/** Runs the work of an endpoint in its turn. Nothing runs for a caller that has gone. */
+function inTurn(
+  heavy: HeavyWork,
+  { author, response }: Pick<Call, "author" | "response">,
+  work: () => Promise<unknown>,
+) {
+  return heavy
+    .run(author, () => !response.destroyed, work)
+    .catch((error: unknown) => {
+      if (!(error instanceof HeavyWorkFull)) throw error;
+      const { message, got, limit } = error;
+      throw new Refusal(429, { kind: "tooFast", message, got, limit }, { "Retry-After": "5" });
+    });
+}
 
 export const queryEndpoints = ({ store, nowMs }: { store: Store; nowMs: () => number }): Endpoint[] => [
   ...pages(store),
@@ -91,53 +114,49 @@ const pages = (store: Store): Endpoint[] => [
   }),
 ];
 
-const questions = ({ database: { patient: database } }: Store): Endpoint[] => [
-  endpoint({
-    method: "get",
-    path: "/v1/fields",
-    access: "viewer",
-    summary: "List the fields of a download",
-    answer: FieldsResponse,
-    handle: () => ({ fields: FIELDS.map(({ sql: _sql, pattern: _pattern, bounds: _bounds, ...field }) => field) }),
-  }),
-  endpoint({
-    method: "post",
-    path: "/v1/query/downloads",
-    access: "viewer",
-    summary: "Get a page of the table of downloads",
-    body: DownloadsQuery,
-    answer: DownloadsPage,
-    handle: ({ body }) => answered(database, body, () => queryDownloads(database, body)),
-  }),
-  endpoint({
-    method: "post",
-    path: "/v1/query/chart",
-    access: "viewer",
-    summary: "Compute a chart over downloads",
-    body: ChartQuery,
-    answer: Chart,
-    handle: ({ body }) => answered(database, body, () => queryChart(database, body)),
-  }),
-  endpoint({
-    method: "post",
-    path: "/v1/query/difference",
-    access: "viewer",
-    summary: "Compute the difference between two groups of downloads",
-    body: DifferenceQuery,
-    answer: Difference,
-    handle: ({ body }) => answered(database, body, () => queryDifference(database, body)),
-  }),
-];
+const questions = ({ database: { patient: database } }: Store, heavy = new HeavyWork(questionWork)): Endpoint[] => {
+  const answered = (call: Call<unknown, Parameters<typeof checkArms>[1]>, ask: () => Promise<unknown>) =>
+    inTurn(heavy, call, () => checkArms(database, call.body).then(ask).catch(refused));
+  return [
+    endpoint({
+      method: "get",
+      path: "/v1/fields",
+      access: "viewer",
+      summary: "List the fields of a download",
+      answer: FieldsResponse,
+      handle: () => ({ fields: FIELDS.map(({ sql: _sql, pattern: _pattern, bounds: _bounds, ...field }) => field) }),
+    }),
+    endpoint({
+      method: "post",
+      path: "/v1/query/downloads",
+      access: "viewer",
+      summary: "Get a page of the table of downloads",
+      body: DownloadsQuery,
+      answer: DownloadsPage,
+      handle: (call) => answered(call, () => queryDownloads(database, call.body)),
+    }),
+    endpoint({
+      method: "post",
+      path: "/v1/query/chart",
+      access: "viewer",
+      summary: "Compute a chart over downloads",
+      body: ChartQuery,
+      answer: Chart,
+      handle: (call) => answered(call, () => queryChart(database, call.body)),
+    }),
+    endpoint({
+      method: "post",
+      path: "/v1/query/difference",
+      access: "viewer",
+      summary: "Compute the difference between two groups of downloads",
+      body: DifferenceQuery,
+      answer: Difference,
+      handle: (call) => answered(call, () => queryDifference(database, call.body)),
+    }),
+  ];
+};
 
-async function answered<T>(
-  database: Database,
-  body: Parameters<typeof checkArms>[1],
-  ask: () => Promise<T>,
-): Promise<T> {
-  return checkArms(database, body).then(ask).catch(refused);
-}
-
-const files = (store: Store, nowMs: () => number): Endpoint[] => [
+const files = (store: Store, nowMs: () => number, heavy = new HeavyWork(fileWork)): Endpoint[] => [
   endpoint({
     method: "get",
     path: "/v1/export",
@@ -145,14 +164,16 @@ const files = (store: Store, nowMs: () => number): Endpoint[] => [
     summary: "Export all records as one file",
     query: FileQuery,
     answer: "application/octet-stream",
-    handle: async ({ query: { format }, response }) => {
-      response.set({
-        "Content-Type": TYPES[format],
-        "Content-Disposition": `attachment; filename="tributary-records.${format}"`,
-      });
-      if (format === "csv") await pipeline(exportCsv(store.database), response);
-      else await withParquet(store, (file) => pipeline(file, response)).catch(busy);
-    },
+    handle: ({ query: { format }, response, author }) =>
+      inTurn(heavy, { response, author }, async () => {
+        response.setTimeout(EXPORT_SILENT_MS_MAX, () => response.destroy());
+        response.set({
+          "Content-Type": TYPES[format],
+          "Content-Disposition": `attachment; filename="tributary-records.${format}"`,
+        });
+        if (format === "csv") await pipeline(exportCsv(store.database), response);
+        else await withParquet(store, (file) => pipeline(file, response)).catch(busy);
+      }),
   }),
   endpoint({
     method: "post",
@@ -163,7 +184,8 @@ const files = (store: Store, nowMs: () => number): Endpoint[] => [
     rawBody: "application/octet-stream",
     answer: ImportResponse,
     requestMsMax: IMPORT_MS_MAX,
-    handle: ({ query: { format }, request }) => importFile(store, format, request, nowMs()).catch(busy).catch(refused),
+    handle: ({ query: { format }, request, ...call }) =>
+      inTurn(heavy, call, () => importFile(store, format, request, nowMs()).catch(busy).catch(refused)),
   }),
 ];
 
