@@ -56,8 +56,8 @@ export class ActiveDownload {
   readonly headPromise: Promise<ResponseHead>;
   head: ResponseHead | undefined;
   tally: Tally;
-  /** The token that opens the proxies. */
-  token: string | undefined;
+  /** Gives the token that opens the proxies. A token allows a number of bytes, so a long download needs several. */
+  currentToken: () => string | undefined = () => undefined;
   serverFetchMs = 0;
   firstPacketMs: number | undefined;
   /** Time until the first session to a proxy was open. */

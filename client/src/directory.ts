@@ -97,6 +97,13 @@ export class Directory {
     this.#penaltyUntilMs.delete(id);
   }
 
+  /** The token for one more request of a download. If the list is old, this asks for the next one in the background. */
+  freshToken(): string | undefined {
+    const isOld = this.#platform.now() - this.#listedMs > this.#settings.directoryAgeMs;
+    if (this.token !== undefined && isOld && !this.#freshProblem()) void this.refresh();
+    return this.token;
+  }
+
   /** Asks Origo again, even if the list is new. Returns what went wrong, or undefined. */
   refresh(): Promise<Rejection | undefined> {
     this.#refreshing ??= Promise.all([this.#ask(), this.#remote.refresh()])

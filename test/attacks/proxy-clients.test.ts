@@ -9,13 +9,14 @@ import net from "node:net";
 import path from "node:path";
 import { setTimeout as after } from "node:timers/promises";
 import { startFleet } from "@tributary/lab-stack";
-import { LIMITS, type Frame, type RequestFrame } from "@tributary/protocol";
+import { LIMITS, type Frame } from "@tributary/protocol";
 import {
   ATTACKER,
   fetchMs,
   freeUdpPort,
   get,
   post,
+  requestOf,
   startStage,
   UdpClient,
   VIEWER,
@@ -32,12 +33,6 @@ let stage: Stage;
 afterEach(() => stage?.end());
 
 const ms = (value: number): string => `${value.toFixed(0)} ms`;
-
-function requestOf(requestId: number, url: string, more: Partial<RequestFrame> = {}): RequestFrame {
-  const geometry = { symbolBytes: 1088, generationSize: 128, windowPackets: 256 };
-  const share = { start: 0, end: 65535, firstGeneration: 0 };
-  return { type: "request", requestId, mode: "coded", url, share, ...geometry, ...more };
-}
 
 /** A viewer opens a session and gets the plan of a chunk. Milliseconds, or Infinity. */
 async function sessionMs(): Promise<number> {

@@ -19,6 +19,7 @@ import {
   parseUdpPacket,
   UDP_NONCE_BYTES,
   type Frame,
+  type RequestFrame,
 } from "@tributary/protocol";
 
 /** The viewer and the attacker have different addresses of this machine. */
@@ -190,4 +191,10 @@ export function watchHealth(proxyUrl: string): { stop(): Promise<number> } {
     return msMax;
   };
   return { stop };
+}
+
+export function requestOf(requestId: number, url: string, more: Partial<RequestFrame> = {}): RequestFrame {
+  const geometry = { symbolBytes: 1088, generationSize: 128, windowPackets: 256 };
+  const share = { start: 0, end: 65535, firstGeneration: 0 };
+  return { type: "request", requestId, mode: "coded", url, share, ...geometry, ...more };
 }

@@ -53,7 +53,8 @@ export async function fetchThrough(
   const wanted = new URLSearchParams({ url, download: name, ...(cache === "default" ? {} : { cache }) });
   if (typeof gives === "object") wanted.set("part", `${gives.start}-${gives.end}`);
   if (pageOrigin !== undefined) wanted.set("pageOrigin", pageOrigin);
-  if (download.token !== undefined) wanted.set("token", download.token);
+  const token = download.currentToken();
+  if (token !== undefined) wanted.set("token", token);
   const response = await download.platform.fetch(
     `${proxy.url}/v1/${gives === "digests" ? "digests" : "fetch"}?${wanted}`,
     { headers: { ...headersFor(range), [CLIENT_HEADER]: "1" }, credentials: "omit", cache: "no-store", signal },
