@@ -20,6 +20,11 @@ const BYTES_WINDOW_MS = 600_000;
 const OFFERS_WINDOW_MS = 60_000;
 /** A client that waits for the end of a window does not notice a time this short. */
 const WORK_WINDOW_MS = 100;
+/**
+ * Reading a message takes far less. A longer time is one in which another process had the processor, and not the
+ * client's work.
+ */
+const MESSAGE_MS_MAX = 4;
 /** A session that took more than its part in this many windows in a row is dropped. */
 const WORK_WINDOWS_MAX = 20;
 /** This many addresses are remembered. The ones that did nothing for the longest time are forgotten first. */
@@ -183,7 +188,9 @@ export class Client {
     return session.noteOver(work.startMs) > WORK_WINDOWS_MAX ? "drop" : "later";
   }
 
-  noteWork(ms: number, session: SessionWork): void {
+  /** Counts the time that reading one message took. */
+  noteWork(tookMs: number, session: SessionWork): void {
+    const ms = Math.min(tookMs, MESSAGE_MS_MAX);
     session.spentMs += ms;
     this.#workMs += ms;
     this.#work.spentMs += ms;

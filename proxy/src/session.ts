@@ -59,12 +59,6 @@ const FROM_CLIENT: ReadonlySet<Frame["type"]> = new Set<Frame["type"]>([
 const scratch = new Uint8Array(LIMITS.dataFrameBytesMax);
 const memoryFor = (byteCount: number): Uint8Array => scratch.subarray(0, byteCount);
 
-/** The work since then. It is no work while other processes have the processor, and other threads do not count here. */
-function workMs(sinceMs: number, cpuThen: NodeJS.CpuUsage): number {
-  const { user, system } = process.cpuUsage(cpuThen);
-  return Math.min(performance.now() - sinceMs, (user + system) / 1000);
-}
-
 /** The delivery of one chunk to the client. */
 interface PacketDelivery {
   readonly sender: Sender;
@@ -124,9 +118,8 @@ export class Session implements Feeder, ChannelHandlers {
     if (turn === "drop") return this.close("the client sends too much");
     if (turn === "later") return void counters.unreadMessages++;
     this.#lastFrameMs = nowMs;
-    const cpu = process.cpuUsage();
     this.#read(bytes, nowMs);
-    client.noteWork(workMs(nowMs, cpu), this.#work);
+    client.noteWork(performance.now() - nowMs, this.#work);
   }
 
   #read(bytes: Uint8Array, nowMs: number): void {
