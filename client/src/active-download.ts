@@ -56,8 +56,7 @@ export class ActiveDownload {
   readonly headPromise: Promise<ResponseHead>;
   head: ResponseHead | undefined;
   tally: Tally;
-  /** Gives the token that opens the proxies. A token allows a number of bytes, so a long download needs several. */
-  currentToken: () => string | undefined = () => undefined;
+  tokenSource: () => string | undefined = () => undefined;
   serverFetchMs = 0;
   firstPacketMs: number | undefined;
   /** Time until the first session to a proxy was open. */
@@ -113,6 +112,11 @@ export class ActiveDownload {
       },
       onCancel: (reason) => this.giveUp(reason),
     });
+  }
+
+  /** Opens the proxies for the next request. A token allows a number of bytes, so a long download needs several. */
+  get token(): string | undefined {
+    return this.tokenSource();
   }
 
   get request(): Request {

@@ -289,7 +289,7 @@ export class ProxyClient {
     const picked = await this.#directory.pick(connections, hostOf(download));
     if (download.signal.aborted) return { kind: "aborted" };
     if ("rejection" in picked) return this.#fallBack(download, picked.rejection);
-    download.currentToken = () => this.#directory.freshToken();
+    download.tokenSource = () => this.#directory.freshToken();
     download.useProxies(picked.proxies);
     const result = await this.#throughProxies(download, picked.proxies);
     if (download.signal.aborted) return { kind: "aborted" };

@@ -4,7 +4,15 @@ import type { Platform } from "./platform";
 import { SETTINGS_DEFAULT } from "./settings";
 
 function build(names: string[], configured: () => Promise<void> = () => Promise.resolve()) {
-  const state = { names, nowMs: 0, asked: 0, dead: false, port: 80, network: undefined as string | undefined };
+  const state = {
+    names,
+    nowMs: 0,
+    asked: 0,
+    dead: false,
+    port: 80,
+    network: undefined as string | undefined,
+    token: undefined as string | undefined,
+  };
   const platform = {
     now: () => state.nowMs,
     fetch: () => {
@@ -14,6 +22,7 @@ function build(names: string[], configured: () => Promise<void> = () => Promise.
         Response.json({
           proxies: state.names.map((name): ProxyInfo => ({ id: name, name, url: `http://${name}:${state.port}` })),
           network: state.network,
+          token: state.token && `${state.token}${state.asked}`,
         }),
       );
     },
@@ -42,6 +51,18 @@ describe("directory", () => {
     state.nowMs = 10_001;
     expect(await pick(2)).toBe("ab");
     expect(state.asked).toBe(2);
+  });
+
+  test("directory: asks for the next token while a long download goes on", async () => {
+    const { state, directory, pick } = build(["a"]);
+    state.token = "token";
+    await pick(1);
+    state.nowMs = 10_000;
+    expect([directory.freshToken(), state.asked]).toEqual(["token1", 1]);
+    state.nowMs = 10_001;
+    expect([directory.freshToken(), directory.freshToken(), state.asked]).toEqual(["token1", "token1", 2]);
+    await directory.refresh();
+    expect(directory.freshToken()).toBe("token2");
   });
 
   test("directory: is ready only when both the list and the configuration are known", async () => {

@@ -26,7 +26,6 @@ import {
   queryDownloads,
   QueryFault,
   withParquet,
-  type Database,
   type Page,
   type Store,
 } from "./store/index";

@@ -215,9 +215,9 @@ class MutpDownload {
     const { engine, sessions, memory } = this.#services;
     const {
       request,
+      token,
       settings: { sessionMs, chunkBytesMax },
     } = this.#download;
-    const token = this.#download.currentToken();
     this.#sessionTimer ??= setTimeout(() => this.#giveUpSessions(`none opened within ${sessionMs} ms`), sessionMs);
     const users = this.#proxies.map((proxy) => sessions.of(proxy));
     const startedMs = this.#download.elapsedMs();

@@ -53,7 +53,7 @@ export async function fetchThrough(
   const wanted = new URLSearchParams({ url, download: name, ...(cache === "default" ? {} : { cache }) });
   if (typeof gives === "object") wanted.set("part", `${gives.start}-${gives.end}`);
   if (pageOrigin !== undefined) wanted.set("pageOrigin", pageOrigin);
-  const token = download.currentToken();
+  const { token } = download;
   if (token !== undefined) wanted.set("token", token);
   const response = await download.platform.fetch(
     `${proxy.url}/v1/${gives === "digests" ? "digests" : "fetch"}?${wanted}`,
