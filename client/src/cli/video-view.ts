@@ -1,7 +1,7 @@
 /** Formats the live line of a whole video. No I/O. */
 import type { LiveStats } from "../api";
 import type { VideoProgressReport } from "../video";
-import { bar, clock, formatBytes, shares } from "./view";
+import { bar, clock, fitted, formatBytes, shares } from "./view";
 
 /** At most `columns` characters: the bar, segments, bytes, the rate, the time left, and each source's share. */
 export function videoLine(report: VideoProgressReport, live: LiveStats, columns: number): string {
@@ -11,7 +11,6 @@ export function videoLine(report: VideoProgressReport, live: LiveStats, columns:
   const done = isLive ? `live, ${clock(doneSec)}` : `${segmentsDone} of ${segmentCount} segments`;
   const left = isLive ? "" : `  ${leftMs === undefined ? "--:--" : clock(leftMs / 1000)} left`;
   const whole = bar(segmentsDone, isLive ? null : segmentCount);
-  return `${whole} ${done}  ${formatBytes(bytes)}  ${formatBytes(rate)}/s${left}  ${shares(live)}`
-    .slice(0, columns)
-    .trimEnd();
+  const line = `${whole} ${done}  ${formatBytes(bytes)}  ${formatBytes(rate)}/s${left}  ${shares(live)}`;
+  return fitted(line, columns);
 }

@@ -1,5 +1,6 @@
 import type { DownloadRecord } from "@tributary/contract/schema";
 import type { LiveStats } from "../api";
+import { videoLine } from "./video-view";
 import { formatBytes, progressLine, summary } from "./view";
 
 const proxy = (name: string, bytes: number) => ({
@@ -38,6 +39,23 @@ describe("view", () => {
     expect(progressLine({ deliveredBytes: 0, totalBytes: null, bytesPerSec: 0, live }, 10)).toHaveLength(10);
     expect(progressLine({ deliveredBytes: 0, totalBytes: 0, bytesPerSec: 1, live }, 200)).toContain(
       "[####################]",
+    );
+  });
+
+  test("view: a share that does not fit is left out as a whole", () => {
+    const narrow = (columns: number): string =>
+      progressLine({ deliveredBytes: 512, totalBytes: 1024, bytesPerSec: 100, live }, columns);
+    const [shorter, longer] = [narrow(200).replace("  p2 25 %", ""), narrow(200)];
+    expect([longer.length, longer.length - 1, shorter.length].map(narrow)).toEqual([longer, shorter, shorter]);
+  });
+
+  test("view: the line of a video ends with all of its segments", () => {
+    const report = { isLive: false, segmentsDone: 4, segmentCount: 4, gaps: 0, doneSec: 8, elapsedMs: 1000, leftMs: 0 };
+    const line = (phase: "joining" | "joined"): string =>
+      videoLine({ ...report, phase, bytes: 1024, freshBytes: 1024 }, live, 200);
+    expect(line("joining")).toBe("[####################] 1.00 KiB  joining");
+    expect(line("joined")).toBe(
+      "[####################] 4 of 4 segments  1.00 KiB  1.00 KiB/s  0:00 left  p1 75 %  p2 25 %",
     );
   });
 

@@ -24,7 +24,14 @@ export function progressLine(view: ProgressView, columns: number): string {
   const delivered = `${formatBytes(deliveredBytes)}${total}`;
   const left = totalBytes === null ? "" : `  ${timeLeft(totalBytes - deliveredBytes, bytesPerSec)}`;
   const line = `${bar(deliveredBytes, totalBytes)} ${delivered}  ${formatBytes(bytesPerSec)}/s${left}  ${shares(live)}`;
-  return line.slice(0, columns).trimEnd();
+  return fitted(line, columns);
+}
+
+/** At most `columns` characters. What does not fit is left out as a whole. */
+export function fitted(line: string, columns: number): string {
+  if (line.length <= columns) return line.trimEnd();
+  const end = line.slice(0, columns + 2).lastIndexOf("  ");
+  return line.slice(0, end > 0 ? end : columns).trimEnd();
 }
 
 /** Each source's share of the received bytes. */

@@ -9,6 +9,7 @@ import path from "node:path";
 import { gzipSync } from "node:zlib";
 import { createNodeClient, type ProxyClient } from "../node";
 import { repeatedly } from "./load";
+import type { VideoProgressReport } from "./progress";
 import { downloadVideo, type VideoOptions, type VideoResult } from "./download";
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
@@ -67,7 +68,9 @@ const joined = (...indexes: number[]): Buffer => Buffer.concat(indexes.map(bytes
 test("segments that end in any order are joined in their own, and the folder of parts is gone", async () => {
   site = { "/list.m3u8": list(...segmentLines(12)), ...segments(12) };
   site["/s0.ts"] = (_request, response) => void setTimeout(() => response.end(bytesOf(0)), 300);
-  const result = await get("/list.m3u8");
+  const reports: VideoProgressReport[] = [];
+  const result = await get("/list.m3u8", { onProgress: (report) => reports.push(report) });
+  expect(reports.at(-1)).toMatchObject({ phase: "joined", segmentsDone: 12, leftMs: 0 });
   expect(result).toMatchObject({ segments: 12, gaps: 0, durationSec: 12 });
   expect(readFileSync(film()).equals(joined(...Array.from({ length: 12 }, (_, index) => index)))).toBe(true);
   expect(await readdir(folder)).toEqual(["film.ts"]);

@@ -117,7 +117,7 @@ async function fetchAndJoin(
   const progress = new VideoProgress(tracks, isLive, (track) => parts.joinedCount(track), parts.joinedBytes);
   options.onStart?.({
     isLive,
-    tracks: tracks.map(({ rendition }) => `${rendition.kind} ${rendition.label}`),
+    tracks: tracks.map(({ rendition: { kind, label } }) => (label.startsWith(kind) ? label : `${kind} ${label}`)),
     resumedSegments: progress.report().segmentsDone,
   });
   const report = (): void => options.onProgress?.(progress.report());
@@ -127,6 +127,8 @@ async function fetchAndJoin(
   report();
   const files = await makeFilm({ ...options, tracks, parts, notice: context.notice, signal: controller.signal });
   await parts.remove();
+  progress.phase = "joined";
+  report();
   const { segmentsDone, gaps, doneSec, bytes } = progress.report();
   return { files, segments: segmentsDone, gaps, durationSec: doneSec, bytes };
 }

@@ -2,7 +2,7 @@
 import type { Track } from "./tracks";
 
 export interface VideoProgressReport {
-  phase: "fetching" | "joining";
+  phase: "fetching" | "joining" | "joined";
   isLive: boolean;
   segmentsDone: number;
   /** What is known so far, for a live stream. */
@@ -68,7 +68,9 @@ export class VideoProgress {
   report(): VideoProgressReport {
     const elapsedMs = performance.now() - this.#startedMs;
     const freshSec = this.#doneSec - this.#resumedSec;
-    const leftMs = freshSec > 0 ? (elapsedMs * (this.#totalSec - this.#doneSec)) / freshSec : undefined;
+    // Sums of seconds in another order may differ a little.
+    const leftSec = this.#segmentsDone === this.#segmentCount ? 0 : this.#totalSec - this.#doneSec;
+    const leftMs = freshSec > 0 ? (elapsedMs * leftSec) / freshSec : undefined;
     return {
       phase: this.phase,
       isLive: this.#isLive,
