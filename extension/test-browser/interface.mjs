@@ -126,6 +126,9 @@ async function checkNarrow(browser, base, name, width) {
       document.documentElement.dir = dir;
       const root = document.documentElement;
       if (root.scrollWidth > root.clientWidth) found.push(`${dir}: ${root.scrollWidth} px in ${root.clientWidth} px`);
+      for (const figure of document.querySelectorAll("dd"))
+        if (["left", "right"].includes(getComputedStyle(figure).textAlign) !== (dir === "rtl"))
+          found.push(`${dir}: a figure is not below its label`);
       for (const knob of document.querySelectorAll(".switch span")) {
         const [inner, outer] = [knob.getBoundingClientRect(), knob.parentElement.getBoundingClientRect()];
         if (inner.left < outer.left || inner.right > outer.right) found.push(`${dir}: the knob is outside its switch`);

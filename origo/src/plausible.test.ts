@@ -13,9 +13,11 @@ import { startOrigo } from "./server";
 import { exportCsv, importFile, withParquet, type Store } from "./store";
 
 const NOW = 1_790_000_000_000;
+/** Records of the random test. */
+const TAKEN = 150;
 const MAX = Number.MAX_SAFE_INTEGER;
 afterAll(stopDatabases);
-jest.setTimeout(60_000);
+jest.setTimeout(120_000);
 
 const at = (fields: Partial<DownloadRecord>): string | undefined => recordFault(recordOf(fields), NOW)?.field;
 const proxy = recordOf().proxies[0]!;
@@ -184,20 +186,41 @@ describe.each(DATABASES)("export and import over %s", (_name, make) => {
     const draw = drawer(40);
     const [first, second, third] = [await opened(), await opened(), await opened()];
     const taken: DownloadRecord[] = [];
-    for (let tries = 0; tries < 4000 && taken.length < 300; tries++) {
+    for (let tries = 0; tries < 4000 && taken.length < TAKEN; tries++) {
       const read = RecordsRequest.safeParse({ records: [draw()] });
       const record = read.data?.records[0];
       if (record && recordFault(record, NOW) === undefined) taken.push(record);
     }
-    expect(taken.length).toBe(300);
+    expect(taken.length).toBe(TAKEN);
     await first.addRecords(taken, NOW);
     const file = await csvOf(first);
-    expect(await importFile(second, "csv", Readable.from([file]), NOW)).toEqual({ accepted: 300, duplicate: 0 });
+    expect(await importFile(second, "csv", Readable.from([file]), NOW)).toEqual({ accepted: TAKEN, duplicate: 0 });
     expect(await csvOf(second)).toBe(file);
     const parquet = await parquetOf(first);
-    expect(await importFile(third, "parquet", Readable.from([parquet]), NOW)).toEqual({ accepted: 300, duplicate: 0 });
+    expect(await importFile(third, "parquet", Readable.from([parquet]), NOW)).toEqual({
+      accepted: TAKEN,
+      duplicate: 0,
+    });
     expect(await csvOf(third)).toBe(file);
-    expect((await third.records(300))?.items).toEqual((await first.records(300))?.items);
+    expect((await third.records(TAKEN))?.items).toEqual((await first.records(TAKEN))?.items);
+  });
+
+  test("records of clients whose clocks are hours off are taken, exported, and imported again", async () => {
+    const [first, second] = [await opened(), await opened()];
+    const records = [-23, -1, 0, 1, 23].map((hours) => recordOf({ startedAtMs: NOW + hours * 3_600_000 }));
+    expect(records.map((record) => recordFault(record, NOW))).toEqual(records.map(() => undefined));
+    await first.addRecords(records, NOW);
+    const file = await csvOf(first);
+    expect(await importFile(second, "csv", Readable.from([file]), NOW)).toEqual({ accepted: 5, duplicate: 0 });
+    expect(await csvOf(second)).toBe(file);
+  });
+
+  test("what an Origo stored while its clock was years ahead is imported as of now", async () => {
+    const [first, second] = [await opened(), await opened()];
+    await first.addRecords([recordOf({ startedAtMs: NOW })], NOW + 9e11);
+    const file = await csvOf(first);
+    expect(await importFile(second, "csv", Readable.from([file]), NOW)).toEqual({ accepted: 1, duplicate: 0 });
+    expect(await csvOf(second)).toBe(file.replace(String(NOW + 9e11), String(NOW)));
   });
 
   test("records that an older Origo took do not keep the others out of an import", async () => {

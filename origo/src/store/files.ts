@@ -149,10 +149,10 @@ function checkedRow(row: Row, place: number, nowMs: number): { kept: Row; fault:
   const receivedAtMs = row["receivedAtMs"];
   if (typeof receivedAtMs !== "number" || !(receivedAtMs >= 0 && receivedAtMs <= EPOCH_MS_MAX))
     throw faultAt(`row ${place}`, `receivedAtMs: must be ms since 1970, got ${String(receivedAtMs)}`);
-  const future =
-    receivedAtMs > nowMs + CLOCK_AHEAD_MS_MAX ? { field: "receivedAtMs", message: "is in the future" } : undefined;
-  const fault = future ?? recordFault(record.data, nowMs);
-  return { kept: rowOf(record.data, receivedAtMs), fault: fault && `row ${place}: ${fault.field}: ${fault.message}` };
+  // An Origo whose clock was ahead wrote such a time. The record would outlive its retention.
+  const storedAtMs = receivedAtMs > nowMs + CLOCK_AHEAD_MS_MAX ? nowMs : receivedAtMs;
+  const fault = recordFault(record.data, nowMs);
+  return { kept: rowOf(record.data, storedAtMs), fault: fault && `row ${place}: ${fault.field}: ${fault.message}` };
 }
 
 /** Undefined when the proxies are not JSON. The schema refuses undefined. */
