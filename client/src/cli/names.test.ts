@@ -11,6 +11,9 @@ describe("names", () => {
     ["http://o/a%00b%1b%5d%0a", "a_b_]_"],
     ["http://o/a%zz", "a%zz"],
     ["http://o/C:%5cx", "C__x"],
+    ["http://o/Con.tar.gz", "_Con.tar.gz"],
+    ["http://o/com1", "_com1"],
+    ["http://o/contact.mp4", "contact.mp4"],
     [`http://o/${"x".repeat(300)}.mp4`, `${"x".repeat(236)}.mp4`],
   ])("names: %s is saved as %s", (url, name) => {
     expect(nameFromUrl(url)).toBe(name);
@@ -25,6 +28,9 @@ describe("names", () => {
     ['attachment; filename=".."', undefined],
     ['attachment; filename="a\u001b]0;x"', "a_]0;x"],
     [`attachment; filename="${Buffer.from("\u3042.ts").toString("latin1")}"`, "\u3042.ts"],
+    ['attachment; filename="\xfc.mp4"', "\u00fc.mp4"],
+    ["attachment; filename*=UTF-8''..%2f..%2fpasswd", "passwd"],
+    ['attachment; filename="nul"', "_nul"],
     ["attachment", undefined],
     ["nonsense;;;", undefined],
     [undefined, undefined],

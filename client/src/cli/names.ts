@@ -6,6 +6,8 @@ import { parse as parseDisposition } from "content-disposition";
 /** Leaves room for the endings of a part file within the 255 bytes of most disks. */
 const NAME_BYTES_MAX = 240;
 const NAME_DEFAULT = "index.html";
+/** Windows opens a device under such a name, whatever its extension is. */
+const RESERVED = /^((?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?)$/i;
 
 /** The last part of the address's path, decoded. */
 export function nameFromUrl(url: string): string {
@@ -45,7 +47,8 @@ function safeName(text: string): string | undefined {
     // eslint-disable-next-line no-control-regex
     .replace(/[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069/\\:*?"<>|]/g, "_")
     .replace(/[. ]+$/, "")
-    .trim();
+    .trim()
+    .replace(RESERVED, "_$1");
   return clean === "" ? undefined : shortened(clean, NAME_BYTES_MAX);
 }
 

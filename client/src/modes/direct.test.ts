@@ -6,9 +6,10 @@ import type { DownloadRecord } from "@tributary/contract/schema";
 import { bytesOf, Origo, readAll } from "../../test/support";
 import type { GetOptions } from "../api";
 import { createNodeClient, type ProxyClient } from "../node";
+import { SETTINGS_DEFAULT } from "../settings";
 
 const FILE = bytesOf(600_000);
-type Handler = (request: IncomingMessage, response: ServerResponse, count: number) => void;
+type Handler = (request: IncomingMessage, response: ServerResponse, count: number) => unknown;
 
 let handler: Handler;
 let asked: string[] = [];
@@ -18,7 +19,7 @@ let url = "";
 const server = createServer((request, response) => {
   asked.push(`${request.url} ${request.headers.range ?? "whole"}`);
   response.on("error", () => undefined);
-  handler(request, response, asked.length);
+  void handler(request, response, asked.length);
 });
 
 beforeAll(async () => {
@@ -214,6 +215,26 @@ describe("failures that pass", () => {
     handler = () => undefined;
     const silent = await get("/", { timeoutMs: 300 });
     expect(silent.record.error).toMatchObject({ kind: "originSilent", message: expect.stringContaining("300 ms") });
+  });
+
+  test("direct: a late first byte and a long pause are no silence, although proxies would have failed", async () => {
+    const waits = { firstByteMs: 100, stallMs: 100, directSilenceMs: 20_000 };
+    const patient = createNodeClient({ origoUrl: origo.url, settings: waits });
+    const pause = () => new Promise((resolve) => setTimeout(resolve, 400));
+    handler = async (_request, response) => {
+      await pause();
+      response.writeHead(200, { "content-length": FILE.length }).write(FILE.subarray(0, 1000));
+      await pause();
+      response.end(FILE.subarray(1000));
+    };
+    for (const mode of ["direct", "coded"] as const) {
+      const download = patient.get(url, { mode });
+      expect(Buffer.compare(await readAll(download.body), FILE)).toBe(0);
+      expect((await download.record).outcome).toBe("complete");
+    }
+    expect(asked).toHaveLength(2);
+    expect(SETTINGS_DEFAULT.directSilenceMs).toBeGreaterThan(40_000);
+    await patient.close();
   });
 
   test("direct: what came before a failure is delivered, and the record counts it", async () => {
