@@ -210,7 +210,10 @@ function urlOf(http: HttpServer, host: string): string {
 }
 
 function listen(app: RequestListener, port: number, host: string): Promise<HttpServer> {
-  const http = createServer({ requestTimeout: 0, headersTimeout: 10_000 }, oneByOne(app));
+  const http = createServer(
+    { requestTimeout: 0, headersTimeout: 10_000, connectionsCheckingInterval: 2000 },
+    oneByOne(app),
+  );
   return new Promise((resolve, reject) => {
     http.once("error", reject);
     http.listen(port, host, () => {

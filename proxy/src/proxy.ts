@@ -41,6 +41,9 @@ export const PROXY_VERSION = "0.1.0";
 
 const DRAIN_POLL_MS = 25;
 
+/** A slow head or body ends its connection. */
+const HTTP_TIMES = { requestTimeout: 30_000, headersTimeout: 10_000, connectionsCheckingInterval: 2000 };
+
 /** The transports take this many sessions more than there are seats, so that a newcomer can get another's seat. */
 const SESSIONS_SPARE = 64;
 
@@ -136,10 +139,7 @@ export class Proxy {
       pageOrigins: config.ALLOW_ORIGINS,
       onDelivery: (change, failure) => this.#countDelivery(change, failure),
     });
-    this.#http = createServer(
-      { requestTimeout: 30_000, headersTimeout: 10_000 },
-      oneByOne<IncomingMessage, ServerResponse>(app),
-    );
+    this.#http = createServer(HTTP_TIMES, oneByOne<IncomingMessage, ServerResponse>(app));
     shareConnections(this.#http, () => this.#limits.httpConnectionsMax);
   }
 

@@ -169,6 +169,41 @@ test.each(SENDERS)("bombs of kilobytes from %s do not stop Origo", async (name, 
   hold(seen);
 });
 
+test("compressed JSON is refused unread where anyone may send JSON, and so is a long body", async () => {
+  const agent = new http.Agent();
+  const long = Buffer.from(JSON.stringify({ name: "x".repeat(20_000), password: "x" }));
+  const answers = await Promise.all([
+    send(agent, LOGIN_BOMB.url, gzipSync(LOGIN_BOMB.text), undefined, true),
+    send(agent, "/v1/login", gzipSync('{"name":"ada","password":"x"}'), undefined, true),
+    send(agent, "/v1/setup", gzipSync('{"name":"ada","password":"x"}'), undefined, true),
+    send(agent, "/v1/login", long),
+  ]);
+  expect(answers.map(({ status }) => status)).toEqual([415, 415, 415, 413]);
+});
+
+test("a person who asks hundreds of questions and exports at once holds nobody up", async () => {
+  await origo.kill();
+  origo = await startAttacked({ LOGIN: "off", TRUSTED_HOPS: "0" });
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 300 });
+  const records = Buffer.from(JSON.stringify({ records: Array.from({ length: 200 }, () => recordOf()) }));
+  expect((await send(agent, "/v1/records", records)).status).toBe(202);
+  const question = Buffer.from(JSON.stringify({ metric: "durationMs", field: "source", a: "cli", b: "library" }));
+  const asked = [
+    ...Array.from({ length: 200 }, () => send(agent, "/v1/query/difference", question)),
+    ...Array.from({ length: 32 }, () => send(agent, "/v1/export?format=csv")),
+  ];
+  const stored = await storeOne("");
+  const answers = await Promise.all(asked);
+  agent.destroy();
+  const count = (part: Answer[], status: number): number => part.filter((answer) => answer.status === status).length;
+  const [questions, exports] = [answers.slice(0, 200), answers.slice(200)];
+  console.log(`at once: ${count(questions, 200)} of 200 questions and ${count(exports, 200)} of 32 exports answered`);
+  expect(stored.status).toBe(202);
+  // Without a limit all are answered.
+  expect(count(questions, 429)).toBeGreaterThan(10);
+  expect(count(answers, 200) + count(answers, 429)).toBe(answers.length);
+});
+
 test.each(SENDERS)("a flood of valid records from %s does not fill the disk or stop Origo", async (name, from) => {
   const comment = "x".repeat(900);
   const texts = Array.from({ length: 30 }, () =>

@@ -139,6 +139,29 @@ test("connections that one client does not use make room for a viewer", async ()
   expect(healthMs).toBeLessThan(SERVED_MS_MAX);
 });
 
+test("pipelined requests of one connection run one after another, and end with it", async () => {
+  stage = await startStage();
+  const { hostname, port } = new URL(stage.proxy.url);
+  const open = (count: number): net.Socket => {
+    const socket = net.connect({ host: hostname, port: Number(port), localAddress: ATTACKER });
+    for (let index = 0; index < count; index++) {
+      const url = encodeURIComponent(`${stage.originUrl}/30000000?${port}-${count}-${index}`);
+      socket.write(`GET /v1/fetch?url=${url} HTTP/1.1\r\nHost: proxy\r\nTributary-Client: test\r\n\r\n`);
+    }
+    return socket.on("error", () => undefined).pause();
+  };
+  const [few, many] = [open(10), open(2000)];
+  await new Promise((resolve) => many.resume().once("close", resolve));
+  const viewerMs = await fetchMs(stage.proxy.url, `${stage.originUrl}/1000`);
+  await after(500);
+  const asked = stage.asked();
+  few.destroy();
+  console.log(`pipelined: ${asked} of 2,010 requests reached the origin, a viewer's after ${ms(viewerMs)}`);
+  // The first of each connection, and the viewer's.
+  expect(asked).toBeLessThanOrEqual(3);
+  expect(viewerMs).toBeLessThan(SERVED_MS_MAX);
+});
+
 test("a client with hundreds of downloads gets no more of the rate than a viewer with one", async () => {
   stage = await startStage({ RATE_BYTES_PER_SEC: "2000000" });
   const { proxy, originUrl } = stage;
@@ -211,6 +234,35 @@ test("a flood of every other frame costs a bounded share of the time", async () 
   console.log(`other frames: ${seen}`);
 });
 
+test("messages beyond a client's part of the time are not read, and a viewer is heard", async () => {
+  const udpPort = await freeUdpPort();
+  const fleet = await startFleet({
+    proxyCount: 1,
+    ports: "any",
+    proxyEnv: () => ({ UDP_PLAIN_PORT: String(udpPort) }),
+  });
+  try {
+    await configure(fleet.origo.url, { "proxy.controlPerMille": 10 });
+    const [flooding, viewer] = [(await UdpClient.open(udpPort, ATTACKER))!, (await UdpClient.open(udpPort, VIEWER))!];
+    const unread = async (): Promise<number> => {
+      const answer = await fetch(`${fleet.origo.url}/v1/fleet`);
+      const { proxies } = (await answer.json()) as { proxies: { status: { rejectedMessages: number } }[] };
+      return proxies[0]!.status.rejectedMessages;
+    };
+    let [sent, refused] = [0, 0];
+    for (const endMs = Date.now() + 30_000; refused < 100 && Date.now() < endMs; refused = await unread())
+      for (let turn = 0; turn < 50; turn++, await after(5))
+        for (let count = 0; count < 100; count++) flooding.send({ type: "ping", token: sent++ });
+    viewer.send({ type: "ping", token: 1 });
+    const isHeard = await viewer.heard("pong", SERVED_MS_MAX);
+    for (const client of [flooding, viewer]) client.end();
+    console.log(`messages beyond the part: ${refused} of ${sent} were not read`);
+    expect([refused >= 100, isHeard]).toEqual([true, true]);
+  } finally {
+    await fleet.stop();
+  }
+});
+
 test("a request ends when its token's bytes are used up, and an address gets few tokens", async () => {
   const udpPort = await freeUdpPort();
   const fleet = await startFleet({
@@ -219,7 +271,7 @@ test("a request ends when its token's bytes are used up, and an address gets few
     proxyEnv: () => ({ UDP_PLAIN_PORT: String(udpPort) }),
   });
   try {
-    await setTokenBytes(fleet.origo.url, TOKEN_BYTES);
+    await configure(fleet.origo.url, { "origo.tokenBytes": TOKEN_BYTES });
     const tokenOf = async (): Promise<string> =>
       ((await (await fetch(`${fleet.origo.url}/v1/proxies`)).json()) as { token: string }).token;
     const url = `${fleet.sample.url}/__size/30000000.mp4`;
@@ -263,13 +315,13 @@ async function httpBytes(url: string): Promise<number> {
   return bytes;
 }
 
-/** Changes Origo's setting of what a token allows. */
-async function setTokenBytes(origoUrl: string, bytes: number): Promise<void> {
+/** Changes Origo's settings. */
+async function configure(origoUrl: string, values: Record<string, number>): Promise<void> {
   const { csrfToken } = (await (await fetch(`${origoUrl}/v1/login`)).json()) as { csrfToken: string };
   const response = await fetch(`${origoUrl}/v1/config`, {
     method: "PUT",
     headers: { "content-type": "application/json", "x-csrf-token": csrfToken },
-    body: JSON.stringify({ baseVersion: 0, values: { "origo.tokenBytes": bytes }, reason: "attack" }),
+    body: JSON.stringify({ baseVersion: 0, values, reason: "attack" }),
   });
   if (!response.ok) throw new Error(await response.text());
 }

@@ -32,6 +32,8 @@ export interface Stage {
   udpPort: number;
   /** Answers /BYTES with as many bytes. */
   originUrl: string;
+  /** How many requests the origin has got. */
+  asked(): number;
   log(): Promise<string>;
   end(): Promise<void>;
 }
@@ -39,7 +41,9 @@ export interface Stage {
 /** Starts an origin and a proxy that may fetch from it, also by the name localhost. */
 export async function startStage(env: Record<string, string> = {}): Promise<Stage> {
   const folder = await mkdtemp(path.join(os.tmpdir(), "tributary-attack-"));
+  let asked = 0;
   const origin = http.createServer((request, response) => {
+    asked++;
     const bytes = Number(/^\/(\d+)/.exec(request.url ?? "")?.[1] ?? 0);
     response.setHeader("cache-control", "max-age=60").end(Buffer.alloc(bytes, 7));
   });
@@ -61,7 +65,14 @@ export async function startStage(env: Record<string, string> = {}): Promise<Stag
     origin.close();
     await rm(folder, { recursive: true, force: true });
   };
-  return { proxy, udpPort, originUrl: `http://127.0.0.1:${port}`, log: () => readFile(logFile, "utf8"), end };
+  return {
+    proxy,
+    udpPort,
+    originUrl: `http://127.0.0.1:${port}`,
+    asked: () => asked,
+    log: () => readFile(logFile, "utf8"),
+    end,
+  };
 }
 
 export async function freeUdpPort(): Promise<number> {

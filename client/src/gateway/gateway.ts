@@ -25,6 +25,8 @@ const LOOPBACK = "127.0.0.1";
 /** Players keep a connection between segments. */
 const KEEP_ALIVE_MS = 75_000;
 const CONNECTIONS_MAX = 512;
+/** A slow head or body ends its connection, so that nobody keeps all of them. */
+const REQUEST_TIMES = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 2000 };
 const TOKEN_BYTES = 16;
 const ANY_ADDRESS = /^(?:0\.0\.0\.0|\[::\])$/;
 
@@ -74,7 +76,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     options: { ...(mode === undefined ? {} : { mode }), ...(connections === undefined ? {} : { connections }) },
   };
   const prefix = isPublic ? `/${randomBytes(TOKEN_BYTES).toString("base64url")}` : "";
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS });
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, ...REQUEST_TIMES });
   server.maxConnections = CONNECTIONS_MAX;
   try {
     const port = await listen(server, host, options.port ?? GATEWAY_PORT_DEFAULT);
