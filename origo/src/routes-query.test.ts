@@ -314,8 +314,16 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
       .replaceAll(/,[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12},/g, `,${recordOf().id},`);
     const refused = await post("/v1/import?format=csv", text, { "content-type": "text/csv" });
     expect([refused.status, await refused.json()]).toMatchObject([400, { error: { field: "row 1" } }]);
-    expect((await post("/v1/import?format=parquet", "no parquet", { "content-type": "text/csv" })).status).toBe(400);
-    expect((await post("/v1/import?format=csv", "a,b\r\n1,2\r\n", { "content-type": "text/csv" })).status).toBe(400);
+    for (const [format, body, message] of [
+      ["parquet", "no parquet", /^body: is not a parquet file that Origo exported: .*records\.parquet/],
+      ["csv", "a,b\r\n1,2\r\n", /lacks 5\d of 5\d columns, the first is id$/],
+      ["csv", text.replace("netBytes,", "bytes,"), /lacks 1 of 5\d columns, the first is netBytes$/],
+    ] as const) {
+      const wrong = await post(`/v1/import?format=${format}`, body, { "content-type": "text/csv" });
+      const { error } = (await wrong.json()) as { error: { message: string } };
+      expect([wrong.status, error.message]).toEqual([400, expect.stringMatching(message)]);
+      expect(error.message).not.toContain("/scratch/");
+    }
     expect(await stored()).toHaveLength(2);
   });
 

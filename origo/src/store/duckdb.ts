@@ -66,7 +66,9 @@ async function openPrivately(dataDir: string): Promise<void> {
   const { mode } = await stat(dataDir);
   if ((mode & STICKY) !== 0)
     throw new Error(`${dataDir} is a folder that others share: give Origo a folder of its own in DATA_DIR`);
-  await chmod(dataDir, 0o700);
+  await chmod(dataDir, 0o700).catch((error: Error) => {
+    throw new Error(`the folder of DATA_DIR must be one that Origo owns and may change: ${error.message}`);
+  });
   for (const name of await readdir(dataDir)) {
     if (!name.startsWith(DUCKDB_FILE)) continue;
     const path = join(dataDir, name);

@@ -80,16 +80,30 @@ export async function importFile(store: Store, format: Format, file: Readable, n
     await pipeline(file, (pieces: Readable) => whileThereIsRoom(store, pieces), createWriteStream(path));
     const reader = await openDuckDb(folder);
     try {
-      const columns = COLUMNS.map(({ name, column, kind }) => `"${name}"::${IMPORT_TYPES[kind]} AS ${column}`);
-      const sql = `CREATE TABLE given AS SELECT ${columns.join(", ")} FROM ${sourceOf(path, format)}`;
-      await reader.run(sql).catch((error: Error) => {
-        throw faultAt("body", `is not a ${format} file that Origo exported: ${error.message.split("\n")[0] ?? ""}`);
-      });
+      await readGiven(reader, path, format);
       return await addGiven(store.database.patient, reader, format, nowMs);
     } finally {
       await reader.close();
     }
   });
+}
+
+/** Makes the table `given` of the file. Throws a QueryFault if the file does not have all columns. */
+async function readGiven(reader: Database, path: string, format: Format): Promise<void> {
+  const source = sourceOf(path, format);
+  const refused = (error: Error): never => {
+    const reason = (error.message.split("\n")[0] ?? "").replaceAll(path, `records.${format}`);
+    throw faultAt("body", `is not a ${format} file that Origo exported: ${reason}`);
+  };
+  const found = await reader.all(`DESCRIBE SELECT * FROM ${source}`).catch(refused);
+  const names = new Set(found.map((row) => row["column_name"]));
+  const lacking = COLUMNS.map(({ name }) => name).filter((name) => !names.has(name));
+  if (lacking.length > 0) {
+    const has = `it lacks ${lacking.length} of ${COLUMNS.length} columns, the first is ${lacking[0]}`;
+    throw faultAt("body", `is not a ${format} file that this version of Origo exported: ${has}`);
+  }
+  const columns = COLUMNS.map(({ name, column, kind }) => `"${name}"::${IMPORT_TYPES[kind]} AS ${column}`);
+  await reader.run(`CREATE TABLE given AS SELECT ${columns.join(", ")} FROM ${source}`).catch(refused);
 }
 
 /** DuckDB's function that reads the file. */
