@@ -66,6 +66,27 @@ describe("HLS", () => {
     expect(seen.small).toHaveLength(5);
   });
 
+  test("low latency: parts and hints are segments, and reports are playlists", () => {
+    const { seen, playlist } = collected("https://example.org/l/v.m3u8?_HLS_msn=7&_HLS_part=1");
+    const tags = [
+      "#EXTM3U",
+      "#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=1.0",
+      '#EXT-X-PART:DURATION=0.33,URI="p1.mp4",INDEPENDENT=YES',
+      '#EXT-X-PART:DURATION=0.33,URI="https://cdn.example/p2.mp4",BYTERANGE="10@0"',
+      '#EXT-X-PRELOAD-HINT:TYPE=PART,URI="/p3.mp4",BYTERANGE-START=20',
+      '#EXT-X-RENDITION-REPORT:URI="../a/a.m3u8?x=1",LAST-MSN=7,LAST-PART=1',
+      "",
+    ];
+    expect(rewriteHls(tags.join("\n"), playlist).split("\n")).toEqual([
+      ...tags.slice(0, 3),
+      `#EXT-X-PART:DURATION=0.33,URI="${GATEWAY}/https/cdn.example/p2.mp4",BYTERANGE="10@0"`,
+      '#EXT-X-PRELOAD-HINT:TYPE=PART,URI="/https/example.org/p3.mp4",BYTERANGE-START=20',
+      ...tags.slice(5),
+    ]);
+    expect(seen.segment.map((url) => url.split("/").at(-1))).toEqual(["p1.mp4", "p2.mp4", "p3.mp4"]);
+    expect(seen.small).toEqual(["https://example.org/a/a.m3u8?x=1"]);
+  });
+
   test("variables get their values, and unknown ones stay", () => {
     const { playlist } = collected("https://example.org/m.m3u8?cdn=c.example");
     const text =
