@@ -10,8 +10,8 @@ const SEGMENT = "/media/cmaf/segment-1-001.m4s";
 
 /**
  * Replaces every function and getter of all global objects and their prototypes. Each replacement notes what it meets,
- * and throws while `window.isThrowing`. Then `window.ask(url)` asks by fetch and by XMLHttpRequest, as the page script
- * left them. `window.answers` has the checksums.
+ * and throws while `window.thrower` is "all" or its object. Then `window.ask(url)` asks by fetch and by
+ * XMLHttpRequest, as the page script left them. `window.answers` has the checksums.
  */
 const REPLACE = `(() => {
   const { apply, construct, defineProperty, getOwnPropertyDescriptor, getPrototypeOf, ownKeys } = Reflect;
@@ -40,7 +40,7 @@ const REPLACE = `(() => {
     for (let at = 0; at < names.length; at++) note(getOwnPropertyDescriptor(value, names[at]).value, depth + 1);
   };
   let isNoting = false;
-  const replacing = (original) =>
+  const replacing = (original, owner) =>
     function (...args) {
       if (isNoting) return apply(original, this, args);
       isNoting = true;
@@ -49,7 +49,8 @@ const REPLACE = `(() => {
         note(args);
       } catch {}
       isNoting = false;
-      if (window.isThrowing) throw new TypeError("the page throws in " + original.name);
+      const { thrower } = window;
+      if (thrower === "all" || thrower === owner) throw new TypeError("the page throws in " + original.name);
       return new.target === undefined ? apply(original, this, args) : construct(original, args, new.target);
     };
   const replaceAll = (owner) => {
@@ -61,7 +62,7 @@ const REPLACE = `(() => {
       if (name === "constructor" || !found.configurable) continue;
       for (const kind of ["value", "get", "set"]) {
         const isClass = kind === "value" && typeof found.value === "function" && "prototype" in found.value;
-        if (typeof found[kind] === "function" && !isClass) found[kind] = replacing(found[kind]);
+        if (typeof found[kind] === "function" && !isClass) found[kind] = replacing(found[kind], owner);
       }
       try { defineProperty(owner, name, found); } catch {}
     }
@@ -147,12 +148,12 @@ async function expectNothingLearned(page: Page, fleet: Fleet): Promise<void> {
   expect(await page.evaluate("window.met.ports")).toBe(0);
 }
 
-/** Asks for the segment, while every function of the page throws. */
-async function answersOf(page: Page, name: string): Promise<string> {
-  await page.evaluate(`window.isThrowing = true; window.ask("${SEGMENT}?n=${name}");`);
+/** Asks for the segment, while every function of the page throws, or those of one object. */
+async function answersOf(page: Page, name: string, thrower = '"all"'): Promise<string> {
+  await page.evaluate(`window.thrower = ${thrower}; window.ask("${SEGMENT}?n=${name}");`);
   const read = () => page.evaluate('window.answers.fetch + " " + window.answers.xhr') as Promise<string>;
   const answers = await eventually(read, (text) => !text.includes("undefined"), 60);
-  await page.evaluate("window.isThrowing = false;");
+  await page.evaluate("window.thrower = undefined;");
   return answers;
 }
 
@@ -177,6 +178,8 @@ test.each<BrowserName>(["firefox", "chromium"])(
       expect(await untilCarried(page, fleet)).toBe(true);
       expect(await page.evaluate("window.spiedCount")).toBe(0);
       await expectNothingLearned(page, fleet);
+      for (const thrower of ["Promise.prototype", "URL.prototype", "Response", "Headers.prototype"])
+        expect([thrower, await answersOf(page, thrower, thrower)]).toEqual([thrower, `${whole} ${whole}`]);
       expect(await answersOf(page, "carried")).toBe(`${whole} ${whole}`);
       await expectNothingLearned(page, fleet);
 

@@ -128,7 +128,14 @@ function dress(
   for (const name of READERS) {
     const read = (response as unknown as Record<string, (() => Promise<unknown>) | undefined>)[name]?.bind(response);
     if (read === undefined) continue;
-    own(name, () => read().catch((error: unknown) => Promise.reject(failure()?.reason ?? error)));
+    // Not by `catch`, which a page can replace.
+    own(name, async () => {
+      try {
+        return await read();
+      } catch (error) {
+        throw failure()?.reason ?? error;
+      }
+    });
   }
   return response;
 }

@@ -73,7 +73,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
     this.#call = calls.call(
       { ...request, patienceMs: page.patienceMs(), ...(player === undefined ? {} : { player }) },
       {
-        message: (message) => this.#handle(message),
+        message: (message) => this.#heed(message),
         lost: () => this.#failOver(),
         tick: (nowMs) => this.#handleTick(nowMs),
       },
@@ -103,6 +103,16 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
     this.#endAsker();
     this.#rest?.abort();
     this.#serveSite(this.#events.askSite());
+  }
+
+  /** If functions of the page make this fail before the page has an answer, the site answers. */
+  #heed(message: ToPage): void {
+    try {
+      this.#handle(message);
+    } catch {
+      if (this.#head === null) this.useSite();
+      else if (!this.#over) this.#close("error");
+    }
   }
 
   #handle(message: ToPage): void {
@@ -143,8 +153,8 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
 
   #deliverHead(head: PageResponseHead): void {
     this.#endAsker();
-    this.#head = head;
     this.#events.head(head);
+    this.#head = head;
   }
 
   #deliver(bytes: Uint8Array<ArrayBuffer>): void {

@@ -67,7 +67,7 @@ export class Emulation implements XhrEmulation {
   }
   get response(): unknown {
     if (this.#state !== DONE || this.#head === null) return null;
-    this.#cached ??= { value: this.#body.as(this.#xhr.responseType, this.header("content-type")) };
+    this.#cached ??= { value: this.#body.as(this.#xhr.responseType, this.#head.headers["content-type"] ?? null) };
     return this.#cached.value;
   }
 
