@@ -3,6 +3,8 @@
  * site. With "asked" (the stores) it may read no site until the viewer turns one on.
  */
 const EVERY_SITE = ["http://*/*", "https://*/*"];
+/** None of them makes a browser warn. `webRequest` shows the policies (CSP) that come with a page. */
+const PERMISSIONS = ["activeTab", "scripting", "storage", "webRequest"];
 /** The first version with `data_collection_permissions` and `location.ancestorOrigins`. */
 const FIREFOX_VERSION_MIN = "153.0";
 const ID = "{6d3c1b5e-9f0a-4b7e-8a51-3f2f0c9d7e64}";
@@ -29,8 +31,7 @@ function manifest(browser, { version, access }) {
 }
 
 function sites(access) {
-  if (access === "asked")
-    return { optional_host_permissions: EVERY_SITE, permissions: ["activeTab", "scripting", "storage"] };
+  if (access === "asked") return { optional_host_permissions: EVERY_SITE, permissions: PERMISSIONS };
   const script = (file, more) => ({
     matches: EVERY_SITE,
     js: [file],
@@ -40,7 +41,7 @@ function sites(access) {
   });
   return {
     host_permissions: EVERY_SITE,
-    permissions: ["activeTab", "scripting", "storage"],
+    permissions: PERMISSIONS,
     content_scripts: [script("content.js"), script("page.js", { world: "MAIN" })],
   };
 }

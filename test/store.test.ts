@@ -99,7 +99,7 @@ test("the demo and the store packages differ only in what they may read", async 
     permissions: string[];
     content_scripts?: unknown;
   };
-  expect(demo.permissions).toEqual(["activeTab", "scripting", "storage", "offscreen"]);
+  expect(demo.permissions).toEqual(["activeTab", "scripting", "storage", "webRequest", "offscreen"]);
   expect(demo.content_scripts).toBeDefined();
 });
 

@@ -5,8 +5,16 @@
 import { BUILT_IN, SETTING_KEYS, parseSettings, type Settings } from "../shared/settings";
 import { BROUGHT_SCRIPTS, CLIENT_ID_KEY } from "../shared/names";
 import { mayRead } from "./admission";
+import { mayPlay } from "./policies";
 import { syncSites } from "./sites";
-import type { Badge, BroughtScript, SettingsAnswer, ToBackground, ToTransportContext } from "../shared/runtime";
+import type {
+  Badge,
+  BroughtScript,
+  PlainAnswer,
+  SettingsAnswer,
+  ToBackground,
+  ToTransportContext,
+} from "../shared/runtime";
 import { single } from "../shared/single";
 import { askForUdp, isUdpAllowed } from "./udp";
 
@@ -56,9 +64,13 @@ async function answerFor(isPrivate: boolean, storeId?: string): Promise<Settings
 }
 
 chrome.runtime.onMessage.addListener(
-  (message: ToBackground, sender, respond: (answer: SettingsAnswer | boolean) => void) => {
+  (message: ToBackground, sender, respond: (answer: SettingsAnswer | PlainAnswer | boolean) => void) => {
     if (message.to !== "background") return;
     if (message.type === "bring") return bringScript(message.script, sender);
+    if (message.type === "plain") {
+      void mayPlay(message, sender).then(respond);
+      return true;
+    }
     if (message.type === "may") {
       void mayRead(message.origin).then(respond);
       return true;

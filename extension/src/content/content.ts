@@ -8,13 +8,14 @@ import {
   CONNECTED_EVENT,
   FRAME_PATH,
   NEED_EVENT,
+  PLAIN_ANSWER_EVENT,
   PLAIN_NEED_EVENT,
   RULES_EVENT,
   SWITCH_EVENT,
   THERE_EVENT,
 } from "../shared/names";
 import type { RuleSet } from "../shared/rules";
-import type { BroughtScript, ToBackground } from "../shared/runtime";
+import type { BroughtScript, PlainAnswer, ToBackground } from "../shared/runtime";
 
 /** A frame that brought no working port by then is removed. */
 const FRAME_LIFE_MS = 10_000;
@@ -38,8 +39,12 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
     lifeTimer = setTimeout(removeFrame, FRAME_LIFE_MS);
   });
 
-  document.addEventListener(PLAIN_NEED_EVENT, () => {
-    if (!isOff && isThere()) bring("plain");
+  document.addEventListener(PLAIN_NEED_EVENT, (event) => {
+    const url = String((event as CustomEvent).detail);
+    void (!isOff && isThere() ? mayPlay(url) : Promise.resolve("no")).then((answer) => {
+      if (answer !== "no") bring("plain");
+      tell(PLAIN_ANSWER_EVENT, `${answer} ${url}`);
+    });
   });
 
   document.addEventListener(THERE_EVENT, (event) => {
@@ -117,6 +122,34 @@ async function mayRead(): Promise<boolean> {
   const question: ToBackground = { to: "background", type: "may", origin: location.origin };
   return (await chrome.runtime.sendMessage(question).catch(() => true)) !== false;
 }
+
+/** Any script of the page can ask. */
+const QUESTIONS_MAX = 16;
+let questions = 0;
+const documentUrl = location.href;
+
+/** Whether the plain-video script may play `url` here (background/policies.ts). */
+async function mayPlay(url: string): Promise<PlainAnswer> {
+  if (questions >= QUESTIONS_MAX) return "no";
+  const question: ToBackground = { to: "background", type: "plain", documentUrl, url, metaPolicies: metaPolicies() };
+  questions += 1;
+  const answer = (await chrome.runtime.sendMessage(question).catch(() => "no")) as PlainAnswer;
+  questions -= 1;
+  return answer;
+}
+
+/** A policy stays when the page removes its element. Elements are noted while the document loads. */
+const noted = new Set<string>();
+
+function metaPolicies(): string[] {
+  for (const { content } of document.querySelectorAll<HTMLMetaElement>('meta[http-equiv="content-security-policy" i]'))
+    noted.add(content);
+  return [...noted];
+}
+
+const metas = new MutationObserver(metaPolicies);
+metas.observe(document, { childList: true, subtree: true });
+document.addEventListener("DOMContentLoaded", () => metas.disconnect());
 
 const brought = new Set<BroughtScript>();
 

@@ -80,6 +80,9 @@ function listen(): void {
   natives.listen<CustomEvent<MakeCarrier>>(document, CARRY_READY_EVENT, (event) =>
     link.equip(natives.detail(event)(link, natives)),
   );
+  natives.listen<SecurityPolicyViolationEvent>(window, "securitypolicyviolation", (event) => {
+    if (natives.disposition(event) === "report") permits.refuse(natives.blockedUri(event));
+  });
   natives.listen<CustomEvent>(document, SWITCH_EVENT, (event) => link.switch(natives.detail(event) === "on"));
   // The rules were parsed before they were stored. A page that forges them misleads only itself: the transport has its
   // own.

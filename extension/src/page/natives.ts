@@ -32,8 +32,8 @@ export const natives = freeze({
   start: (port: MessagePort): void => apply(start, port, []),
   close: (port: MessagePort): void => apply(close, port, []),
   /** Tells the content script. True if it cancels the event. */
-  tell: (type: string): boolean =>
-    !apply(dispatchEvent, document, [new NativeEvent(type, options({ cancelable: true }))]),
+  tell: (type: string, detail?: string): boolean =>
+    !apply(dispatchEvent, document, [new NativeEvent(type, options({ cancelable: true, detail }))]),
   /** Dispatches a plain event. */
   fire: (to: EventTarget, type: string): void => void apply(dispatchEvent, to, [new PlainEvent(type)]),
   fireProgress: (to: EventTarget, type: string, progress: ProgressEventInit): void =>
@@ -42,6 +42,8 @@ export const natives = freeze({
   data: getterOf(MessageEvent, "data"),
   ports: getterOf(MessageEvent, "ports"),
   detail: getterOf(CustomEvent, "detail"),
+  blockedUri: getterOf(SecurityPolicyViolationEvent, "blockedURI"),
+  disposition: getterOf(SecurityPolicyViolationEvent, "disposition"),
   hide: (event: Event): void => apply(stopImmediatePropagation, event, []),
   cancel: (event: Event): void => apply(preventDefault, event, []),
   play: HTMLMediaElement.prototype.play,

@@ -30,6 +30,17 @@ test("permits: a folder is permitted once the browser has brought a file of it",
   expect(permits.targets).toEqual([]);
 });
 
+test("permits: nothing of an origin where the browser reported a request to the site", () => {
+  const { permits } = make();
+  permits.refuse(`${CDN}/a/1.ts`);
+  permits.refuse("inline");
+  for (const name of ["a", "b", "c", "d"]) permits.note(`${CDN}/${name}/1.ts`, `${CDN}/${name}/1.ts`, OK);
+  const urls = [`${CDN}/a/2.ts`, `${CDN}/e/1.ts`];
+  expect(urls.map((url) => permits.allows(url))).toEqual([false, false]);
+  permits.note("https://other.example/1.ts", "https://other.example/1.ts", OK);
+  expect(permits.allows("https://other.example/2.ts")).toBe(true);
+});
+
 describe("permits: sites that have a folder for each segment", () => {
   const after = (...brought: string[]): Permits => {
     const { permits } = make();

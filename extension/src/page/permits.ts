@@ -60,6 +60,8 @@ export class Permits {
   #targets: string[] = [];
   /** By origin and status. HTTP/2 and HTTP/3 have no reason phrases, so "" is for all statuses of the origin. */
   readonly #phrases = newTable<string>();
+  /** Origins that a policy which only reports would refuse. The browser reports each request itself. */
+  readonly #reported = newTable<true>();
   readonly #document: DocumentFacts;
   #policyCount = 0;
   #policiesMs = 0;
@@ -93,6 +95,11 @@ export class Permits {
     return this.allows(url);
   }
 
+  /** The browser reported a request for `url` to the site. */
+  refuse(url: string): void {
+    if (startsWith(url, "http")) this.#reported[originOf(url)] = true;
+  }
+
   /** Whether the browser asks for `url` by its own scheme, as far as it has told. */
   #isAsWritten(url: string): boolean {
     if (!isHttp(url)) return true;
@@ -115,6 +122,7 @@ export class Permits {
   }
 
   #isPermitted(folder: string): boolean {
+    if (originOf(folder) in this.#reported) return false;
     if (folder in this.#folders) return true;
     const families = familiesOf(folder);
     for (let at = 0; at < families.length; at++)

@@ -2,10 +2,23 @@
  * Plain: when a `<video>` begins to load a progressive MP4, the plain-video script is brought into the page and takes
  * the video over. Until then the browser loads the file itself.
  */
-import { PLAIN_NEED_EVENT, PLAIN_READY_EVENT } from "../shared/names";
+import { PLAIN_ANSWER_EVENT, PLAIN_NEED_EVENT, PLAIN_READY_EVENT } from "../shared/names";
 import { MEDIA_EVENTS, type Heard, type PlainScript } from "../shared/plain";
 import { mediaUrl } from "../shared/rules";
-import { add, addTo, isA, matches, newSet, Notes, options, removeFrom, url as part } from "../shared/primordials";
+import {
+  add,
+  addTo,
+  indexOf,
+  isA,
+  matches,
+  newSet,
+  Notes,
+  options,
+  removeFrom,
+  slice,
+  url as part,
+} from "../shared/primordials";
+import type { PlainAnswer } from "../shared/runtime";
 import type { Link } from "./link";
 import {
   bodyOf,
@@ -23,29 +36,53 @@ import {
 import type { Permits } from "./permits";
 import { wrapFunction } from "./wrap";
 
+/** A page has few videos at once. */
+const WAITING_MAX = 32;
 const FILE = /\.(?:mp4|m4v|mov)$/i;
 /** After `waiting` the browser fires these once more. */
 const REPEATED = ["canplay", "canplaythrough", "playing"];
 
+/** A video that began to load `url`, until the script and the answer have come. */
+interface Waiting {
+  video: HTMLVideoElement;
+  heard: Heard;
+  url: string;
+  answer?: string;
+}
+
 export function watchPlainVideos(link: Link, permits: Permits): void {
   let script: PlainScript | undefined;
-  let waiting: { video: HTMLVideoElement; heard: Heard }[] = [];
+  let waiting: Waiting[] = [];
   const heardOf = new Notes<HTMLVideoElement, Heard>();
   /** The address for which a video's takeover was begun. */
   const begunOf = new Notes<HTMLVideoElement, string>();
 
   natives.listen<CustomEvent<PlainScript>>(document, PLAIN_READY_EVENT, (event) => {
     script ??= natives.detail(event) as PlainScript;
-    for (let at = 0; at < waiting.length; at++) script.take(waiting[at]!.video, waiting[at]!.heard, link, natives);
-    waiting = [];
+    takeAnswered();
+  });
+  natives.listen<CustomEvent<string>>(document, PLAIN_ANSWER_EVENT, (event) => {
+    const told = natives.detail(event) as string;
+    const space = indexOf(told, " ");
+    for (let at = 0; at < waiting.length; at++)
+      if (waiting[at]!.url === slice(told, space + 1)) waiting[at]!.answer = slice(told, 0, space);
+    takeAnswered();
   });
 
-  async function prepare(video: HTMLVideoElement, heard: Heard): Promise<void> {
-    const url = videoOf.url(video);
-    if (!(await isPermitted(url, permits)) || videoOf.url(video) !== url) return;
-    if (script !== undefined) return script.take(video, heard, link, natives);
-    add(waiting, { video, heard });
-    natives.tell(PLAIN_NEED_EVENT);
+  function takeAnswered(): void {
+    const left: Waiting[] = [];
+    for (let at = 0; at < waiting.length; at++) {
+      const { answer } = waiting[at]!;
+      if (answer === undefined || (answer !== "no" && script === undefined)) add(left, waiting[at]!);
+      else if (answer !== "no") void take(waiting[at]!);
+    }
+    waiting = left;
+  }
+
+  async function take({ video, heard, url, answer }: Waiting): Promise<void> {
+    const redirect = (answer as PlainAnswer) === "here" ? "error" : "follow";
+    if ((await isPermitted(url, redirect, permits)) && videoOf.url(video) === url)
+      script?.take(video, heard, link, natives);
   }
 
   /** Hears each event before any script of the page does. */
@@ -71,7 +108,9 @@ export function watchPlainVideos(link: Link, permits: Permits): void {
     if (url === null || !matches(FILE, part.path(url))) return;
     // With `none` the browser loads nothing before the video plays.
     if (videoOf.preload(video) !== "none") link.warm();
-    void prepare(video, heard);
+    if (waiting.length >= WAITING_MAX) return;
+    add(waiting, { video, heard, url: address });
+    natives.tell(PLAIN_NEED_EVENT, address);
   }
 
   for (let at = 0; at < MEDIA_EVENTS.length; at++) natives.listen<Event>(window, MEDIA_EVENTS[at]!, hear);
@@ -107,11 +146,11 @@ function keepPlaying(hasInterrupted: PlainScript["hasInterrupted"]): void {
  * a request (`Permits`) after the body has ended, so the body is read and not cancelled. A site that sends more than
  * that one byte has no ranges, and the browser plays its file.
  */
-async function isPermitted(url: string, permits: Permits): Promise<boolean> {
+async function isPermitted(url: string, redirect: RequestRedirect, permits: Permits): Promise<boolean> {
   if (permits.allows(url)) return true;
   try {
     const headers = options({ Range: "bytes=0-0" });
-    const response = await natives.fetch(url, options({ headers }));
+    const response = await natives.fetch(url, options({ headers, redirect }));
     const answer = responseOf(response);
     permits.note(url, answer.url, answer);
     if (!(await isShort(response))) return false;

@@ -14,8 +14,10 @@ export const SWITCH_EVENT = "tributary-switch";
 
 /** The carrying script has loaded. The event's `detail` is a MakeCarrier. */
 export const CARRY_READY_EVENT = "tributary-carry-ready";
-/** The page script needs the plain-video script. */
+/** The page script needs the plain-video script. Its `detail` is the address of the video. */
 export const PLAIN_NEED_EVENT = "tributary-plain-need";
+/** Its `detail` is a PlainAnswer, a space and the address of the video. */
+export const PLAIN_ANSWER_EVENT = "tributary-plain-answer";
 /** The plain-video script has loaded. The event's `detail` is a PlainScript. */
 export const PLAIN_READY_EVENT = "tributary-plain-ready";
 

@@ -12,11 +12,23 @@ import type { Settings } from "./settings";
  */
 export type ToBackground =
   | { to: "background"; type: "bring"; script: BroughtScript }
+  /** The answer is a PlainAnswer. */
+  | ({ to: "background"; type: "plain" } & PlainQuestion)
   | { to: "background"; type: "rules"; rules: GivenRule[] }
   | { to: "background"; type: "settings" }
   /** May the extension read pages of this origin? The answer is true or false. */
   | { to: "background"; type: "may"; origin: string }
   | { to: "background"; type: "badge"; badge: Badge };
+/** May the document's plain video `url` be taken over? */
+export interface PlainQuestion {
+  /** The document's address before any script could change it. */
+  documentUrl: string;
+  url: string;
+  /** The content of its `<meta>` policies. */
+  metaPolicies: string[];
+}
+/** `here`: no redirect may be followed, because a policy may forbid where it leads. */
+export type PlainAnswer = "no" | "here" | "anywhere";
 export type BroughtScript = keyof typeof BROUGHT_SCRIPTS;
 /** `access`: the viewer gave or took access to a site. */
 export type ToTransportContext =

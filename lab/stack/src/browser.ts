@@ -6,6 +6,7 @@
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import puppeteer from "puppeteer-core";
 import type { Browser, Page } from "puppeteer-core";
 import { findChromium, findFirefox } from "./chromium";
@@ -65,7 +66,7 @@ export interface OpenOptions {
   prepare?: (extensionDir: string) => Promise<void>;
   /** Tabs in private windows, with the extension allowed there. */
   isPrivate?: boolean;
-  /** For pictures in Firefox: dark colours, and pages of extensions may be opened. undefined: neither. */
+  /** For pictures in Firefox: dark colours. */
   isDark?: boolean;
   /**
    * In Firefox: a host whose pages count as secure although they come over plain HTTP, as in lab/links. The transport
@@ -96,8 +97,12 @@ export async function openBrowser(options: OpenOptions): Promise<OpenBrowser> {
     path.join(folder, "profile"),
     options,
   );
-  const update = (): Promise<void> =>
-    (isFirefox ? installInFirefox : installInChromium)(browser, extensionDir, options.isPrivate === true);
+  const update = async (): Promise<void> => {
+    await (isFirefox ? installInFirefox : installInChromium)(browser, extensionDir, options.isPrivate === true);
+    // A page that loads before the background listens is not noted (extension/src/background/policies.ts).
+    const listens = isFirefox ? inFirefoxWindow(browser, BACKGROUND_RUNS) : untilListening(browser);
+    await Promise.race([listens.catch(() => undefined), pause(LISTEN_MS_MAX)]);
+  };
   if (hasExtension(options)) await update();
   const windows = options.isPrivate === true && !isFirefox ? await browser.createBrowserContext() : browser;
   const close = async (): Promise<void> => {
@@ -111,6 +116,15 @@ async function installInChromium(browser: Browser, extensionDir: string, isPriva
   const session = await browser.target().createCDPSession();
   await session.send("Extensions.loadUnpacked", { path: extensionDir, enableInIncognito: isPrivate });
   await session.detach();
+}
+
+/** A browser that does not tell by then goes on without. */
+const LISTEN_MS_MAX = 5000;
+
+async function untilListening(browser: Browser): Promise<void> {
+  const target = await browser.waitForTarget((each) => each.type() === "service_worker");
+  const worker = await target.worker();
+  while ((await worker?.evaluate("chrome.webRequest.onResponseStarted.hasListeners()")) === false) await pause(20);
 }
 
 /** Installs a folder or a zip. puppeteer has no option for either Firefox's private windows or archives. */
@@ -148,7 +162,7 @@ async function launchFirefox(executablePath: string, userDataDir: string, option
     executablePath,
     userDataDir,
     headless: options.headless,
-    args: options.isDark === undefined ? [] : ["--remote-allow-system-access"],
+    args: hasExtension(options) ? ["--remote-allow-system-access"] : [],
     extraPrefsFirefox: {
       ...FIREFOX_PREFS,
       "browser.privatebrowsing.autostart": options.isPrivate === true,
@@ -162,6 +176,10 @@ async function launchFirefox(executablePath: string, userDataDir: string, option
 export const FIREFOX_ADD_ON = "{6d3c1b5e-9f0a-4b7e-8a51-3f2f0c9d7e64}";
 export const FIREFOX_UUID = "2f1d9c7a-5b1e-4a64-9c8e-0a4d5e6f7081";
 
+const BACKGROUND_RUNS = `
+  const { extension } = WebExtensionPolicy.getByID("${FIREFOX_ADD_ON}");
+  while (extension.backgroundState !== "running") await new Promise((done) => setTimeout(done, 20));`;
+
 /**
  * Proxies on loopback need the last three. Firefox pairs only its loopback address with 127.0.0.1, and a proxy cannot
  * look up the mDNS names that Firefox offers in place of addresses. Other proxies need none of them.
@@ -174,6 +192,23 @@ const FIREFOX_PREFS = {
   "media.peerconnection.ice.default_address_only": false,
   "media.peerconnection.ice.obfuscate_host_addresses": false,
 };
+
+/** Runs the body of a function in Firefox's own window. */
+export async function inFirefoxWindow(browser: Browser, body: string): Promise<unknown> {
+  const { connection } = browser as unknown as {
+    connection: { send(method: string, params: object): Promise<{ result: Record<string, unknown> }> };
+  };
+  const tree = await connection.send("browsingContext.getTree", { "moz:scope": "chrome" });
+  const [{ context }] = tree.result.contexts as [{ context: string }];
+  const { result } = await connection.send("script.evaluate", {
+    expression: `(async () => {${body}})()`,
+    target: { context },
+    awaitPromise: true,
+  });
+  const told = result as { type: string; result?: { value?: unknown }; exceptionDetails?: { text: string } };
+  if (told.type === "exception") throw new Error(told.exceptionDetails?.text);
+  return told.result?.value;
+}
 
 function browserFlags(): string[] {
   const flags = [

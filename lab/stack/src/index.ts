@@ -3,6 +3,7 @@ export {
   builtExtensionDir,
   FIREFOX_ADD_ON,
   FIREFOX_UUID,
+  inFirefoxWindow,
   installInFirefox,
   openBrowser,
   samplePageState,
@@ -10,7 +11,7 @@ export {
 } from "./browser";
 export type { BrowserName, ExtensionDefaults, OpenBrowser, OpenOptions, SamplePageState } from "./browser";
 export { findChromium, findFirefox } from "./chromium";
-export { inFirefoxWindow, openStorePackage, type StorePackage } from "./store-package";
+export { openStorePackage, type StorePackage } from "./store-package";
 export { DEFAULT_PORTS, freePort, repoRoot, startFleet } from "./fleet";
 export type { Fleet, FleetOptions } from "./fleet";
 export { recordsOf, recordsSince } from "./records";

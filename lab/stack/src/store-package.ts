@@ -8,7 +8,7 @@ import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Browser, Page } from "puppeteer-core";
-import { FIREFOX_ADD_ON, FIREFOX_UUID, openBrowser } from "./browser";
+import { FIREFOX_ADD_ON, FIREFOX_UUID, inFirefoxWindow, openBrowser } from "./browser";
 import type { BrowserName, OpenBrowser } from "./browser";
 import { repoRoot } from "./fleet";
 
@@ -106,20 +106,3 @@ const CLICK_SWITCH = `
   });
   popup.messageManager.loadFrameScript("data:," + encodeURIComponent("(" + script + ")()"), false);
   return await state;`;
-
-/** Runs the body of a function in Firefox's own window. */
-export async function inFirefoxWindow(browser: Browser, body: string): Promise<unknown> {
-  const { connection } = browser as unknown as {
-    connection: { send(method: string, params: object): Promise<{ result: Record<string, unknown> }> };
-  };
-  const tree = await connection.send("browsingContext.getTree", { "moz:scope": "chrome" });
-  const [{ context }] = tree.result.contexts as [{ context: string }];
-  const { result } = await connection.send("script.evaluate", {
-    expression: `(async () => {${body}})()`,
-    target: { context },
-    awaitPromise: true,
-  });
-  const told = result as { type: string; result?: { value?: unknown }; exceptionDetails?: { text: string } };
-  if (told.type === "exception") throw new Error(told.exceptionDetails?.text);
-  return told.result?.value;
-}

@@ -172,7 +172,7 @@ export const POLICIES: FidelityCase[] = [
 const CARRIED = new Set(
   `redirect/same-host redirect/other-host redirect/null-origin-allowed redirect/null-origin-echoed
    redirect/from-own-host redirect/307-and-fragment redirect/five-hops cors/named cors/echoed cors/only-for-the-page
-   cors/cross-origin-resource-policy csp/connect-allowed csp/report-only`.split(/\s+/),
+   cors/cross-origin-resource-policy csp/connect-allowed`.split(/\s+/),
 );
 
 export const DOORS: FidelityCase[] = [...REDIRECTS, ...CORS, ...POLICIES].map((each) =>
