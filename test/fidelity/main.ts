@@ -1,6 +1,7 @@
 /**
  * `npm run test:fidelity -- [NAME ...]`: runs the cases whose names begin with one of the words, or all of them. It
- * prints every difference and what the origins were asked. `--list` prints the names. The exit status is 0 if every
+ * prints every difference and what the origins were asked. `--list` prints the names, and `--firefox` runs the cases in
+ * Firefox. The exit status is 0 if every
  * case passed, 1 if one differs, 2 for a word that no case has.
  */
 import { CASES, OPEN } from "./cases";
@@ -8,7 +9,8 @@ import { FidelityLab, type Outcome } from "./run";
 
 const FAULT_CHARACTERS = 1500;
 
-async function main(words: readonly string[]): Promise<number> {
+async function main(given: readonly string[]): Promise<number> {
+  const words = given.filter((word) => word !== "--firefox");
   if (words[0] === "--list") {
     for (const { name, long } of CASES)
       console.log(`${name}${OPEN.has(name) ? " (open)" : ""}${long ? " (long)" : ""}`);
@@ -20,7 +22,7 @@ async function main(words: readonly string[]): Promise<number> {
     return 2;
   }
   const chosen = CASES.filter(({ name }) => words.length === 0 || words.some((word) => name.startsWith(word)));
-  const lab = await FidelityLab.open(chosen.length);
+  const lab = await FidelityLab.open(chosen.length, words.length < given.length ? "firefox" : "chromium");
   const failed: string[] = [];
   try {
     for (const each of chosen) {

@@ -7,7 +7,15 @@ import http from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { openBrowser, recordsSince, repoRoot, startFleet, type Fleet, type OpenBrowser } from "@tributary/lab-stack";
+import {
+  openBrowser,
+  recordsSince,
+  repoRoot,
+  startFleet,
+  type BrowserName,
+  type Fleet,
+  type OpenBrowser,
+} from "@tributary/lab-stack";
 import { bodyOf, give, LEAD_NUMBER_MIN, pause, readable } from "./kit";
 import type { Asked, Exchange, FidelityCase, Hosts, Proof, Seen, Tab } from "./kit";
 
@@ -52,15 +60,15 @@ export class FidelityLab {
   }
 
   /** Room for `count` cases. Each case has ports of its own, so that nothing learned about a host reaches the next. */
-  static async open(count: number): Promise<FidelityLab> {
+  static async open(count: number, name: BrowserName = "chromium"): Promise<FidelityLab> {
     const length = (count + REPEATS_MAX) * HOSTS.length * SIDES.length;
     const origins = await Promise.all(Array.from({ length }, startOrigin));
     const allow = origins.map(({ host }) => host);
     const fleet = await startFleet({ proxyCount: PROXIES, ports: "any", allow });
     const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: PROXIES };
     const [without, withIt] = await Promise.all([
-      openBrowser({ headless: true }),
-      openBrowser({ headless: true, defaults }),
+      openBrowser({ name, headless: true }),
+      openBrowser({ name, headless: true, defaults }),
     ]);
     return new FidelityLab(origins, fleet, { without, with: withIt });
   }

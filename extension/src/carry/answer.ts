@@ -5,8 +5,10 @@
 import type { Carrier, MediaRequest } from "../shared/carry";
 import type { PageResponseHead } from "../shared/messages";
 import type { Natives } from "../page/natives";
+import { dress } from "./dress";
 import type { Endings } from "./endings";
 import { SiteFetch, type FetchNatively } from "./site-fetch";
+import { WORDS } from "./words";
 
 /** Answers `request`, carried as `wanted`. `fetchNatively` asks the site itself. */
 export function respond(
@@ -41,8 +43,7 @@ export function respond(
       },
       bytes: (bytes) => answer?.push(bytes),
       end: () => end(() => answer?.close()),
-      // As Chromium says it: to who reads the stream, and to who reads the whole body.
-      error: () => end(() => answer?.fail(new TypeError("network error"), new TypeError("Failed to fetch"))),
+      error: () => end(() => answer?.fail(new TypeError(WORDS.inStream), new TypeError(WORDS.inWhole))),
     });
     const end = (last: () => void): void => {
       request.signal.removeEventListener("abort", onAbort);
@@ -77,9 +78,9 @@ class Answer {
         cancelled();
       },
     });
-    const headers = new natives.Headers(head.headers);
-    const response = new natives.Response(stream, { status: head.status, statusText: head.statusText, headers });
-    this.response = dress(response, head, natives.Response.error().headers, () => this.#failure);
+    const { status, statusText } = head;
+    const response = new natives.Response(stream, { status, statusText, headers: new natives.Headers(head.headers) });
+    this.response = dress(response, { head, failure: () => this.#failure });
   }
 
   push(bytes: Uint8Array<ArrayBuffer>): void {
@@ -100,42 +101,4 @@ class Answer {
     this.#failure = { reason: toReaders };
     this.#controller.error(reason);
   }
-}
-
-const READERS = ["arrayBuffer", "blob", "bytes", "formData", "json", "text"] as const;
-
-/**
- * Gives a constructed Response what only the browser's own Responses have: `url`, `type` and `redirected`. Its readers
- * reject with the reason of the abort; the readers of a constructed Response would reject with a TypeError.
- */
-function dress(
-  response: Response,
-  head: PageResponseHead,
-  immutable: Headers,
-  failure: () => { reason: unknown } | null,
-): Response {
-  const own = (name: string, value: unknown): void => {
-    Object.defineProperty(response, name, { value, configurable: true });
-  };
-  // The headers of the browser's own answers are immutable. The constructor of Response cannot make such headers.
-  for (const change of ["append", "delete", "set"] as const)
-    Object.defineProperty(response.headers, change, { value: immutable[change].bind(immutable), configurable: true });
-  own("url", head.url);
-  own("type", head.responseType);
-  own("redirected", head.redirected);
-  const nativeClone = response.clone.bind(response);
-  own("clone", () => dress(nativeClone(), head, immutable, failure));
-  for (const name of READERS) {
-    const read = (response as unknown as Record<string, (() => Promise<unknown>) | undefined>)[name]?.bind(response);
-    if (read === undefined) continue;
-    // Not by `catch`, which a page can replace.
-    own(name, async () => {
-      try {
-        return await read();
-      } catch (error) {
-        throw failure()?.reason ?? error;
-      }
-    });
-  }
-  return response;
 }

@@ -4,10 +4,11 @@
  * a form that only the browser can give, a native object asks the site. It lends its states, events and answer to the
  * page's object.
  */
-import type { Carrier, MediaRequest, PageXhr, RequestHandle, XhrEmulation } from "../shared/carry";
+import type { Carrier, MediaRequest, PageXhr, RequestHandle, StateRule, XhrEmulation } from "../shared/carry";
 import type { PageResponseHead } from "../shared/messages";
 import type { Natives } from "../page/natives";
 import { SiteXhr } from "./site-xhr";
+import { WORDS } from "./words";
 
 const UNSENT = 0;
 const OPENED = 1;
@@ -66,8 +67,10 @@ export class Emulation implements XhrEmulation {
     return this.#head?.url ?? "";
   }
   get response(): unknown {
-    if (this.#state !== DONE || this.#head === null) return null;
-    this.#cached ??= { value: this.#body.as(this.#xhr.responseType, this.#head.headers["content-type"] ?? null) };
+    if (this.#state !== DONE) return null;
+    const { responseType } = this.#xhr;
+    if (this.#head === null && !(WORDS.hasEmptyBuffer && responseType === "arraybuffer")) return null;
+    this.#cached ??= { value: this.#body.as(responseType, this.#head?.headers["content-type"] ?? null) };
     return this.#cached.value;
   }
 
@@ -82,13 +85,12 @@ export class Emulation implements XhrEmulation {
     return names.map((name) => `${name}: ${this.header(name)}\r\n`).join("");
   }
 
-  assertUnsent(what: string): void {
-    if (this.#sent || this.#state !== OPENED)
-      throw invalidState(what, UNSENT_RULES[what] ?? "The object's state must be OPENED.");
+  assertUnsent(rule: StateRule): void {
+    if (this.#sent || this.#state !== OPENED) throw forbidden(rule, this.#state === OPENED);
   }
 
-  assertNotLoading(what: string): void {
-    if (this.#state >= LOADING) throw invalidState(what, LOADING_RULES[what] ?? "");
+  assertNotLoading(rule: StateRule): void {
+    if (this.#state >= LOADING) throw forbidden(rule, false);
   }
 
   send(): void {
@@ -204,8 +206,9 @@ export class Emulation implements XhrEmulation {
     this.#state = DONE;
     this.#changed();
     if (this.#state !== DONE) return;
-    this.#progress("load", this.#body.bytes);
-    if (this.#state === DONE) this.#progress("loadend", this.#body.bytes);
+    const { bytes } = this.#body;
+    this.#progress("load", bytes);
+    this.#progress("loadend", bytes);
   }
 
   #endInError(event: "error" | "abort" | "timeout"): void {
@@ -270,17 +273,6 @@ class Body {
   }
 }
 
-/** As Chromium says it. */
-const UNSENT_RULES: Readonly<Record<string, string>> = {
-  withCredentials: "The value may only be set if the object's state is UNSENT or OPENED.",
-};
-const LOADING_RULES: Readonly<Record<string, string>> = {
-  responseType: "The response type cannot be set if the object's state is LOADING or DONE.",
-  overrideMimeType: "MimeType cannot be overridden when the state is LOADING or DONE.",
-};
-const PROPERTIES = new Set(["responseType", "withCredentials"]);
-
-function invalidState(what: string, rule: string): DOMException {
-  const doing = PROPERTIES.has(what) ? `set the '${what}' property` : `execute '${what}'`;
-  return new DOMException(`Failed to ${doing} on 'XMLHttpRequest': ${rule}`, "InvalidStateError");
+function forbidden(rule: StateRule, isSending: boolean): DOMException {
+  return new DOMException(WORDS.forbids(rule, isSending), "InvalidStateError");
 }

@@ -3,6 +3,7 @@
  * video does not load it.
  */
 import type { MakeCarrier } from "../page/link";
+import { keepSourceTexts } from "../page/wrap";
 import type { CarriedRequestEvents, Carrier, MediaRequest, RequestHandle, SiteRequest } from "../shared/carry";
 import { PLAYERS, type Player, type SiteHead } from "../shared/messages";
 import { CARRY_READY_EVENT } from "../shared/names";
@@ -10,6 +11,7 @@ import { respond } from "./answer";
 import { Calls, type Clock } from "./calls";
 import { CarriedRequest, type Surroundings } from "./carried-request";
 import { showTransport, type SiteBody } from "./show";
+import { dressResponses } from "./dress";
 import { copyOf, headOf } from "./site-fetch";
 import { bodyOfXhr, headOfXhr } from "./site-xhr";
 import { Emulation } from "./emulation";
@@ -31,6 +33,8 @@ const make: MakeCarrier = (link, natives) => {
     patienceMs: () => Math.round(patienceMs(document.querySelectorAll("video"))),
     player,
   };
+  keepSourceTexts();
+  dressResponses(natives);
   const calls = new Calls(link, clock);
   const worker = new PageWorker(workerContainer(), performance);
   const endings = new Endings(PerformanceObserver);

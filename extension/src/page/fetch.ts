@@ -29,7 +29,8 @@ interface Candidate extends MediaRequest {
 /** `original`, which is `window.fetch`, with the transport in front of it. */
 export function patchFetch(original: Window["fetch"], link: Link, permits: Permits): Window["fetch"] {
   return wrapFunction(original, (target, receiver, args) => {
-    const candidate = link.isNative ? null : candidateOf(args, link);
+    const isCallable = receiver === undefined || receiver === null || receiver === window;
+    const candidate = link.isNative || !isCallable ? null : candidateOf(args, link);
     if (candidate === null) return natives.apply(target, receiver, args);
     const { request, ...wanted } = candidate;
     const ask = (signal?: AbortSignal): Promise<Response> => askSite(request, wanted.url, link, permits, signal);

@@ -30,6 +30,7 @@ import {
 } from "./natives";
 import { Permits, type Listed } from "./permits";
 import { watchPlainVideos } from "./plain";
+import { keepSourceTexts } from "./wrap";
 import { patchXhr } from "./xhr";
 
 const LISTED_MAX = 256;
@@ -135,6 +136,7 @@ function prepareForVideo(): void {
 // when the extension is enabled or updated, where the first one stays.
 if (window.origin !== "null" && !natives.tell(SECOND_EVENT)) {
   listen();
+  keepSourceTexts();
   window.fetch = patchFetch(window.fetch, link, permits);
   patchXhr(link, permits);
   watchPlainVideos(link, permits);

@@ -6,23 +6,11 @@
  */
 import type { MediaRequest, XhrEmulation } from "../shared/carry";
 import { carriedHeaders, isManifestUrl, mediaUrl } from "../shared/rules";
-import {
-  add,
-  defineProperty,
-  getOwnPropertyDescriptor,
-  lowerCase,
-  matches,
-  Notes,
-  newTable,
-  options,
-  upperCase,
-  url as part,
-  withoutHash,
-} from "../shared/primordials";
+import { add, lowerCase, matches, Notes, newTable, upperCase, url as part, withoutHash } from "../shared/primordials";
 import type { Link } from "./link";
 import { natives, page, progressOf } from "./natives";
 import type { Answered, Permits } from "./permits";
-import { attempt, wrapFunction } from "./wrap";
+import { attempt, patchProperty, type AnyFunction } from "./wrap";
 
 /** What the page told an object in `open` and after it. */
 interface Opened {
@@ -46,6 +34,8 @@ const OPENED = 1;
 
 export function patchXhr(link: Link, permits: Permits): void {
   const states = new Notes<Xhr, ObjectState>();
+  /** Objects whose `upload` the page has. A listener there makes the browser ask another host for permission first. */
+  const uploading = new Notes<Xhr, true>();
   const { prototype } = natives.XMLHttpRequest;
   const stateOf = (xhr: unknown): ObjectState | undefined => states.get(xhr as Xhr);
   const emulationOf = (xhr: unknown): XhrEmulation | null => stateOf(xhr)?.emulation ?? null;
@@ -86,7 +76,8 @@ export function patchXhr(link: Link, permits: Permits): void {
     const state = stateOf(xhr);
     state?.emulation?.assertUnsent("send");
     const opened = state?.opened;
-    const request = opened && !link.isNative ? carriedRequest(xhr, opened, args[0]) : null;
+    const mayAskFirst = uploading.get(xhr) === true && !!opened?.url && part.origin(opened.url) !== location.origin;
+    const request = opened && !link.isNative && !mayAskFirst ? carriedRequest(xhr, opened, args[0]) : null;
     if (!state || !opened || request === null) return natives.apply(target, xhr, args);
     const noteAnswer = (of: Xhr): void =>
       natives.listen(of, "load", (event) => {
@@ -131,6 +122,11 @@ export function patchXhr(link: Link, permits: Permits): void {
   patchReader("getResponseHeader", (from, args) => from.header(`${args[0]}`));
   patchReader("getAllResponseHeaders", (from) => from.allHeaders());
 
+  patchAccessor(prototype, "upload", "get", (native, xhr) => {
+    const upload = native();
+    uploading.set(xhr, true);
+    return upload;
+  });
   patchGetters(prototype, stateOf);
   patchSetters(prototype, stateOf);
 }
@@ -227,15 +223,12 @@ function carriedRequest(xhr: Xhr, opened: Opened, body: unknown): MediaRequest |
 
 type MethodName =
   "open" | "send" | "abort" | "setRequestHeader" | "overrideMimeType" | "getResponseHeader" | "getAllResponseHeaders";
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
-type AnyFunction = (...args: any[]) => any;
-
 function patchMethod(
   prototype: Xhr,
   name: MethodName,
   call: (target: AnyFunction, xhr: Xhr, args: unknown[]) => unknown,
 ): void {
-  patch(prototype, name, "value", call);
+  patchProperty(prototype, name, "value", (target, xhr, args) => call(target, xhr as Xhr, args));
 }
 
 function patchAccessor(
@@ -244,18 +237,5 @@ function patchAccessor(
   kind: "get" | "set",
   call: (native: () => unknown, xhr: Xhr) => unknown,
 ): void {
-  patch(prototype, name, kind, (target, xhr, args) => call(() => natives.apply(target, xhr, args), xhr));
-}
-
-function patch(
-  prototype: Xhr,
-  name: string,
-  kind: "value" | "get" | "set",
-  call: (target: AnyFunction, xhr: Xhr, args: unknown[]) => unknown,
-): void {
-  const descriptor = getOwnPropertyDescriptor(prototype, name);
-  const original = descriptor?.[kind] as AnyFunction | undefined;
-  if (original === undefined) return;
-  const wrapped = wrapFunction(original, (target, xhr, args) => call(target, xhr as Xhr, args));
-  defineProperty(prototype, name, options({ ...descriptor, [kind]: wrapped }));
+  patchProperty(prototype, name, kind, (target, xhr, args) => call(() => natives.apply(target, xhr, args), xhr as Xhr));
 }

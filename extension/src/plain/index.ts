@@ -3,6 +3,7 @@
  */
 import { PLAIN_READY_EVENT, SWITCH_EVENT } from "../shared/names";
 import type { PlainScript } from "../shared/plain";
+import { keepSourceTexts } from "../page/wrap";
 import { dressVideos, fileOf, hasInterrupted, hides } from "./hold";
 import { giveAllBack, playFile } from "./player";
 
@@ -19,6 +20,7 @@ const take: PlainScript["take"] = (video, heard, link, natives) => {
 };
 
 if (typeof MediaSource === "function") {
+  keepSourceTexts();
   dressVideos();
   // On the window, so that no request goes on when the link is dropped.
   window.addEventListener(

@@ -61,6 +61,9 @@ export interface PageXhr {
   sendNatively(copy: XMLHttpRequest): void;
 }
 
+/** A method or property of an XMLHttpRequest that its state may forbid. */
+export type StateRule = "send" | "setRequestHeader" | "withCredentials" | "responseType" | "overrideMimeType";
+
 /** What answers in place of a native XMLHttpRequest, by the names of its own properties. */
 export interface XhrEmulation {
   readonly readyState: number;
@@ -72,9 +75,9 @@ export interface XhrEmulation {
   readonly native: XMLHttpRequest | null;
   header(name: string): string | null;
   allHeaders(): string;
-  /** Throw an `InvalidStateError` in the name of the method or property `what`. */
-  assertUnsent(what: string): void;
-  assertNotLoading(what: string): void;
+  /** Throw an `InvalidStateError` in the name of a method or property. */
+  assertUnsent(rule: StateRule): void;
+  assertNotLoading(rule: StateRule): void;
   send(): void;
   abort(): void;
   /** Ends without another event, because the page opens the object again. */

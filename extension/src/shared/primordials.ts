@@ -109,7 +109,8 @@ export function options<Options extends object>(given: Options): Options {
   return { __proto__: null, ...given };
 }
 
-const isInstance = methodOf<unknown, [unknown], boolean>(Function.prototype[Symbol.hasInstance]);
+export const functions = Function.prototype;
+const isInstance = methodOf<unknown, [unknown], boolean>(functions[Symbol.hasInstance]);
 
 /** `instanceof` would look for `Symbol.hasInstance`. */
 export function isA<Owner extends object>(owner: { prototype: Owner }, value: unknown): value is Owner {

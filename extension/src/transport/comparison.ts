@@ -60,7 +60,7 @@ export class SiteBody {
 /**
  * Why the page must not get the answer to `target` that came by `route`; null if the page may get it. At its own
  * origin a page may have cookies and a service worker, so an HTML page may be meant for strangers only. A cookie that
- * its own origin sets is the browser's to keep.
+ * its own origin sets is the browser's to keep, and data that it clears are the browser's to clear.
  */
 export function refusalOf(
   { headers }: Pick<ResponseHead, "headers">,
@@ -69,6 +69,8 @@ export function refusalOf(
   pageOrigin: string,
 ): { kind: "status" | "cors"; what: string } | null {
   const isOwn = target.origin === pageOrigin;
+  if (answered.origin === pageOrigin && headers["clear-site-data"] !== undefined)
+    return { kind: "status", what: `${target.host} clears the browser's data` };
   const cookies = [...hops, { origin: answered.origin, setsCookie: headers["set-cookie"] !== undefined }];
   if (cookies.some(({ origin, setsCookie }) => setsCookie && origin === pageOrigin))
     return { kind: "status", what: `${target.host} sets cookies` };

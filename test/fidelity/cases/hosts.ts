@@ -75,7 +75,7 @@ const CASES: FidelityCase[] = [
   {
     name: "hosts/user-agent-403-later",
     answer: (exchange) =>
-      /Chrome\//.test(exchange.request.headers["user-agent"] ?? "")
+      /Mozilla\//.test(exchange.request.headers["user-agent"] ?? "")
         ? give(exchange, bodyOf(exchange.path))
         : refuse(exchange, 403),
     run: stream(undefined, {}, true),

@@ -7,6 +7,8 @@ import { HEADS } from "./heads";
 import { CHOOSING_HOSTS } from "./hosts";
 import { LIMITS } from "./limits";
 import { MARKS } from "./marks";
+import { PAGES } from "./pages";
+import { SHAPES } from "./shapes";
 import { STALE } from "./stale";
 import { WORKERS } from "./workers";
 import { XHRS } from "./xhrs";
@@ -24,7 +26,16 @@ const RARE: ReadonlySet<string> = new Set(
    caches/preloaded-in-the-page xhr/used-twice xhr/synchronous xhr/head xhr/with-credentials xhr/override-type
    workers/service-worker-without-fetch limits/slow-body limits/xhr-timeout-over-a-slow-first-byte
    limits/status-204-205 limits/first-byte-after-2-s video/empty video/missing video/a-page
-   video/paused video/autoplay video/seek-while-paused video/another-file video/shorter-index`.split(/\s+/),
+   video/paused video/autoplay video/seek-while-paused video/another-file video/shorter-index
+   shapes/addresses shapes/requests shapes/byob shapes/signals shapes/abort-in-the-body shapes/options
+   shapes/referrer-heard shapes/head-before-get shapes/conditional shapes/byte-ranges shapes/ranges-ignored
+   shapes/ranges-of-a-growing-file shapes/shorter-range-than-asked shapes/wrong-content-range shapes/no-content-
+   range shapes/several-ranges shapes/parts-that-block shapes/partial-without-a-range shapes/always-compressed
+   shapes/one-time-tokens shapes/early-hints shapes/failover-between-hosts pages/isolated pages/cookies-of-paths
+   pages/navigation-preload pages/host-named-with-a-dot pages/functions-wrapped-later pages/functions-of-a-frame
+   pages/document-opened-anew pages/names-of-the-window pages/frame-of-the-same-host pages/frame-of-another-host
+   pages/frame-sandboxed pages/frame-by-data pages/frame-by-blob pages/worker-dedicated pages/worker-shared
+   pages/worker-of-a-blob xhr/odd-calls xhr/upload-listener pages/prerendered`.split(/\s+/),
 );
 
 export const CASES: readonly FidelityCase[] = [
@@ -38,4 +49,6 @@ export const CASES: readonly FidelityCase[] = [
   ...CACHES,
   ...XHRS,
   ...ELEMENTS,
+  ...SHAPES,
+  ...PAGES,
 ].map((each) => (RARE.has(each.name) ? { ...each, long: true } : each));

@@ -111,6 +111,77 @@ export const XHRS: FidelityCase[] = [
       });
       return event.isTrusted;`,
   ),
+  // A listener of uploads makes the browser ask another host for its permission first.
+  withScript(
+    "upload-listener",
+    ({ away }) => `
+      const found = [];
+      for (const name of ["a", "b"]) {
+        const xhr = new XMLHttpRequest();
+        xhr.open("GET", "${away}/v/" + (name === "a" ? 1 : 2) + ".ts");
+        xhr.responseType = "arraybuffer";
+        if (name === "a") xhr.upload.addEventListener("progress", () => found.push("progress"));
+        else xhr.upload.onload = () => found.push("load");
+        const ended = new Promise((resolve) => (xhr.onloadend = resolve));
+        xhr.send();
+        await ended;
+        found.push([xhr.status, xhr.response === null]);
+      }
+      return found;`,
+    {
+      ...NATIVE,
+      answer: (exchange) =>
+        exchange.request.method === "OPTIONS"
+          ? void exchange.response.writeHead(405).end()
+          : give(exchange, bodyOf(exchange.path)),
+    },
+  ),
+  withScript(
+    "aborted-in-each-handler",
+    ({ away }) => `
+      const found = [];
+      let at = 0;
+      for (const where of ["loadstart", "readystatechange 2", "progress", "readystatechange 4", "load", "loadend"]) {
+        const xhr = new XMLHttpRequest();
+        const events = [];
+        let isDone = false;
+        for (const name of ["loadstart", "readystatechange", "progress", "load", "abort", "error", "loadend"])
+          xhr.addEventListener(name, ({ loaded }) => {
+            const what = name === "readystatechange" ? name + " " + xhr.readyState : name;
+            if (events.at(-1) !== what && !(isDone === false && what === "progress" && events.includes(what))) events.push(what);
+            if (what === where && !isDone) { isDone = true; xhr.abort(); events.push("after " + xhr.readyState); }
+          });
+        xhr.open("GET", "${away}/v/" + ++at + ".ts");
+        xhr.responseType = "arraybuffer";
+        xhr.send();
+        await new Promise((resolve) => setTimeout(resolve, 400));
+        found.push([where, events.join(), xhr.readyState, xhr.status, xhr.response, xhr.responseURL, xhr.getAllResponseHeaders()]);
+      }
+      return found;`,
+  ),
+  withScript(
+    "odd-calls",
+    ({ away }) => `
+      const failing = (work) => { try { return work(); } catch (error) { return see.errorOf(error); } };
+      const { prototype } = XMLHttpRequest;
+      const found = [failing(() => prototype.open.call({}, "GET", "/x.ts")), failing(() => prototype.send.call(document)),
+        failing(() => prototype.readyState), failing(() => new XMLHttpRequest().open()), failing(() => new XMLHttpRequest().open("GET")),
+        failing(() => new XMLHttpRequest().open("BAD METHOD", "/x.ts")), failing(() => new XMLHttpRequest().open("GET", "http://[")),
+        failing(() => new XMLHttpRequest().getResponseHeader()), failing(() => XMLHttpRequest())];
+      const xhr = new XMLHttpRequest();
+      xhr.open("get", new URL("${away}/v/1.ts#part"), true, null, undefined);
+      xhr.responseType = "nonsense";
+      found.push(xhr.responseType, failing(() => xhr.setRequestHeader("bad name", "x")), failing(() => xhr.setRequestHeader("Host", "x")));
+      xhr.responseType = "arraybuffer";
+      await new Promise((resolve) => { xhr.onloadend = resolve; xhr.send(null); });
+      found.push(xhr.responseURL, await see.digestOf(xhr.response), xhr.response === xhr.response, xhr.getResponseHeader("CONTENT-TYPE"),
+        xhr.getResponseHeader("none"), failing(() => xhr.send()), failing(() => xhr.setRequestHeader("a", "b")),
+        failing(() => { xhr.withCredentials = true; }), failing(() => xhr.overrideMimeType("a/b")), xhr.readyState);
+      xhr.abort();
+      found.push(xhr.readyState, xhr.status, xhr.response);
+      return found;`,
+    NATIVE,
+  ),
   withScript(
     "synchronous",
     ({ away }) => `
