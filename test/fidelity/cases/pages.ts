@@ -1,5 +1,5 @@
 /** Pages: where in a page a request is made, what the page did to its own functions, and how it comes and goes. */
-import { bodies, bodyOf, give, OPEN_CORS, pause, SEGMENT, type Exchange, type FidelityCase, type Tab } from "../kit";
+import { bodies, bodyOf, give, pause, type Exchange, type FidelityCase, type Tab } from "../kit";
 
 const segment: FidelityCase["answer"] = (exchange) => give(exchange, bodyOf(exchange.path));
 const page = ({ response }: Exchange, html: string, headers: object = {}): void =>
@@ -93,7 +93,7 @@ export const PAGES: FidelityCase[] = [
   ),
   worker(
     "of-a-blob",
-    () => `const made = new Worker(URL.createObjectURL(new Blob(["importScripts(\"" + location.origin + "/worker.js\")"])));
+    () => `const made = new Worker(URL.createObjectURL(new Blob(["importScripts('" + location.origin + "/worker.js')"])));
     made.onmessage = ({ data }) => resolve(data); made.onerror = ({ message }) => resolve(message); made.postMessage(url);`,
   ),
   inPage(
