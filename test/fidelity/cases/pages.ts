@@ -80,7 +80,8 @@ export const PAGES: FidelityCase[] = [
   framed(
     "by-blob",
     () =>
-      `{ src: URL.createObjectURL(new Blob([${JSON.stringify(FRAME).replaceAll("</", "<\\/")}], { type: "text/html" })) }`,
+      `{ src: URL.createObjectURL(new Blob([${JSON.stringify(FRAME).replaceAll("</", "<\\/")}], {
+        type: "text/html" })) }`,
   ),
   worker(
     "dedicated",
@@ -89,12 +90,15 @@ export const PAGES: FidelityCase[] = [
   worker(
     "shared",
     () =>
-      `const made = new SharedWorker("/worker.js"); made.port.onmessage = ({ data }) => resolve(data); made.port.postMessage(url);`,
+      `const made = new SharedWorker("/worker.js"); made.port.onmessage = ({ data }) => resolve(data);
+        made.port.postMessage(url);`,
   ),
   worker(
     "of-a-blob",
-    () => `const made = new Worker(URL.createObjectURL(new Blob(["importScripts('" + location.origin + "/worker.js')"])));
-    made.onmessage = ({ data }) => resolve(data); made.onerror = ({ message }) => resolve(message); made.postMessage(url);`,
+    () => `const made = new Worker(URL.createObjectURL(
+      new Blob(["importScripts('" + location.origin + "/worker.js')"])));
+    made.onmessage = ({ data }) => resolve(data); made.onerror = ({ message }) => resolve(message);
+      made.postMessage(url);`,
   ),
   inPage(
     "functions-wrapped-later",
@@ -122,7 +126,8 @@ export const PAGES: FidelityCase[] = [
       xhr.open("GET", url);
       xhr.responseType = "arraybuffer";
       await new Promise((resolve) => { xhr.onloadend = resolve; xhr.send(); });
-      return [await failing(async () => digest(await other(url))), await failing(async () => digest(await other.call(window, url))),
+      return [await failing(async () => digest(await other(url))),
+        await failing(async () => digest(await other.call(window, url))),
         xhr.status, xhr.response.constructor === frame.contentWindow.ArrayBuffer,
         await failing(() => XMLHttpRequest.prototype.open.call(new Other(), "GET", url)),
         await failing(async () => digest(await fetch(new frame.contentWindow.Request(url))))];`,
@@ -143,7 +148,8 @@ export const PAGES: FidelityCase[] = [
       await fetch(url);
       const mine = ["see"];
       return Object.getOwnPropertyNames(window).filter((name) => !mine.includes(name)).length + " " +
-        [Response, Headers, XMLHttpRequest, HTMLMediaElement].map(({ prototype }) => Object.getOwnPropertyNames(prototype).length);`,
+        [Response, Headers, XMLHttpRequest, HTMLMediaElement].map(({
+          prototype }) => Object.getOwnPropertyNames(prototype).length);`,
   ),
   inPage(
     "shape-of-functions",
@@ -151,12 +157,15 @@ export const PAGES: FidelityCase[] = [
       await fetch(url);
       const facts = [];
       for (const [owner, names] of [[window, ["fetch"]], [Response.prototype, ["clone", "json", "url"]],
-        [XMLHttpRequest.prototype, ["open", "send", "abort", "response", "readyState"]], [HTMLMediaElement.prototype, ["play"]]])
+        [XMLHttpRequest.prototype, ["open", "send", "abort", "response", "readyState"]], [HTMLMediaElement.prototype,
+          ["play"]]])
         for (const name of names) {
           const found = Object.getOwnPropertyDescriptor(owner, name);
           const made = found.value ?? found.get;
-          facts.push([name, Object.keys(found).join(), made.name, made.length, String(made), Object.getOwnPropertyNames(made).sort().join(),
-            "prototype" in made, await failing(() => new made()), await failing(() => made.call(5)), found.enumerable, found.writable]);
+          facts.push([name, Object.keys(found).join(), made.name, made.length, String(made),
+            Object.getOwnPropertyNames(made).sort().join(),
+            "prototype" in made, await failing(() => new made()), await failing(() => made.call(5)), found.enumerable,
+              found.writable]);
         }
       return facts;`,
   ),
@@ -220,9 +229,11 @@ export const PAGES: FidelityCase[] = [
         ? script(
             exchange,
             `addEventListener("install", () => skipWaiting());
-             addEventListener("activate", (event) => event.waitUntil(registration.navigationPreload.enable().then(() => clients.claim())));
+             addEventListener("activate",
+               (event) => event.waitUntil(registration.navigationPreload.enable().then(() => clients.claim())));
              addEventListener("fetch", (event) => {
-               if (event.request.mode === "navigate") event.respondWith(event.preloadResponse.then((answer) => answer ?? fetch(event.request)));
+               if (event.request.mode === "navigate") event.respondWith(
+                 event.preloadResponse.then((answer) => answer ?? fetch(event.request)));
                else if (event.request.url.includes("/v/")) event.respondWith(fetch(event.request).then((answer) =>
                  new Response(answer.body, { headers: { "content-type": "video/mp2t", "x-worker": "1" } })));
              });`,
@@ -251,7 +262,9 @@ export const PAGES: FidelityCase[] = [
               const early = document.prerendering;
               window.seen = (async () => {
                 const seen = [early];
-                for (let at = 0; at < 4; at++) seen.push((await (await fetch("${exchange.hosts.away}/v/" + at + ".ts")).arrayBuffer()).byteLength);
+                for (let at = 0; at < 4;
+                  at++) seen.push((await (await fetch(
+                    "${exchange.hosts.away}/v/" + at + ".ts")).arrayBuffer()).byteLength);
                 return seen;
               })();
             </script>`,

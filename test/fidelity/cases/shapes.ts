@@ -52,8 +52,10 @@ export const SHAPES: FidelityCase[] = [
     "addresses",
     `const found = [];
      const port = new URL(base).port;
-     for (const address of [url + "#a", new URL(url), "  " + url + "\\n", url.replace("http", "HTTP"), url.replace("/s/", "/s/./x/../"),
-       url + "?", url + "?a=b#c", url.replace("1.ts", "%31.ts"), url.replace("/s/", "/s//"), url.replace("//", "\\\\\\\\"),
+     for (const address of [url + "#a", new URL(url), "  " + url + "\\n", url.replace("http", "HTTP"),
+       url.replace("/s/", "/s/./x/../"),
+       url + "?", url + "?a=b#c", url.replace("1.ts", "%31.ts"), url.replace("/s/", "/s//"), url.replace("//",
+         "\\\\\\\\"),
        base + "/s/\u00e9.ts?q=\u00e9", url.replace("http://", "http://me@")]) {
        const answer = await failing(() => fetch(address));
        found.push(typeof answer === "string" ? answer : [answer.url, answer.status, await digest(answer)]);
@@ -68,7 +70,8 @@ export const SHAPES: FidelityCase[] = [
        await failing(async () => digest(await fetch.call(window, url))),
        await failing(() => fetch.call({}, url)), await failing(() => fetch()), await failing(() => new fetch(url)),
        await asked({ toString: () => url }), await asked(url, null), await asked(url, undefined), await asked(url, 5),
-       await asked(url, { headers: [["range", "bytes=0-9"]] }), await asked(url, { headers: { Range: "bytes=0-9", range: "bytes=1-2" } }),
+       await asked(url, { headers: [["range", "bytes=0-9"]] }), await asked(url, { headers: { Range: "bytes=0-9",
+         range: "bytes=1-2" } }),
        await asked(url, { method: "get" }), await asked(url, { method: "GeT" }), await asked(url, { body: null }),
        await asked(url, { body: "x" }), await asked(url, { method: "TRACE" }), await asked(url, { mode: "navigate" }),
        await asked(url, { cache: "nonsense" }), await asked(url, { signal: 5 }), await asked(url, { window: 5 }),
@@ -79,9 +82,11 @@ export const SHAPES: FidelityCase[] = [
     `const request = new Request(url);
      const found = [await asked(request), await asked(request), request.bodyUsed];
      const control = new AbortController();
-     found.push(await asked(new Request(url, { signal: control.signal })), await asked(request, { signal: control.signal }));
+     found.push(await asked(new Request(url, { signal: control.signal })), await asked(request, {
+       signal: control.signal }));
      control.abort(new RangeError("mine"));
-     found.push(await asked(new Request(url, { signal: control.signal })), await asked(request, { signal: control.signal }));
+     found.push(await asked(new Request(url, { signal: control.signal })), await asked(request, {
+       signal: control.signal }));
      found.push(await asked(new Request(request, { headers: { accept: "a/b" } })), await asked(request.clone()));
      class Mine extends Request {}
      found.push(await asked(new Mine(url)), await asked(new Request(url, { method: "POST", body: "x" })));
@@ -130,7 +135,8 @@ export const SHAPES: FidelityCase[] = [
      for (const reader of ["arrayBuffer", "blob", "bytes", "formData", "json", "text"]) {
        const answer = await fetch(url);
        const got = await failing(() => answer[reader]());
-       found.push([reader, typeof got === "string" ? got.slice(0, 60) : Object.prototype.toString.call(got), answer.bodyUsed,
+       found.push([reader, typeof got === "string" ? got.slice(0, 60) : Object.prototype.toString.call(got),
+         answer.bodyUsed,
          await failing(() => answer[reader]())]);
        found.push(Object.prototype.hasOwnProperty.call(answer, reader), typeof Response.prototype[reader]);
      }
@@ -189,14 +195,17 @@ export const SHAPES: FidelityCase[] = [
     "options",
     `const bytes = await (await fetch(url)).arrayBuffer();
      const sum = btoa(String.fromCharCode(...new Uint8Array(await crypto.subtle.digest("SHA-256", bytes))));
-     return [await asked(url, { integrity: "sha256-" + sum }), await asked(url, { integrity: "sha256-" + sum.replace(/./, "!") }),
-       await asked(url, { keepalive: true }), await asked(url, { priority: "high" }), await asked(url, { priority: "auto" }),
+     return [await asked(url, { integrity: "sha256-" + sum }), await asked(url, {
+       integrity: "sha256-" + sum.replace(/./, "!") }),
+       await asked(url, { keepalive: true }), await asked(url, { priority: "high" }), await asked(url, {
+         priority: "auto" }),
        await asked(url, { redirect: "error" }), await asked(url, { redirect: "manual" }),
        await asked(url, { credentials: "omit" }), await asked(url, { credentials: "same-origin" }),
        await asked(url, { referrer: "" }), await asked(url, { referrer: "/other" }),
        ...(await Promise.all(["no-referrer", "origin", "unsafe-url", "same-origin", "strict-origin"].map((policy) =>
          asked(url, { referrerPolicy: policy })))),
-       await asked(url, { mode: "same-origin" }), await asked(url, { mode: "no-cors" }), await asked(url, { mode: "cors" })];`,
+       await asked(url, { mode: "same-origin" }), await asked(url, { mode: "no-cors" }), await asked(url, {
+         mode: "cors" })];`,
   ),
   reads(
     "referrer-heard",

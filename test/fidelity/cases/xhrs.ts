@@ -148,14 +148,16 @@ export const XHRS: FidelityCase[] = [
         for (const name of ["loadstart", "readystatechange", "progress", "load", "abort", "error", "loadend"])
           xhr.addEventListener(name, ({ loaded }) => {
             const what = name === "readystatechange" ? name + " " + xhr.readyState : name;
-            if (events.at(-1) !== what && !(isDone === false && what === "progress" && events.includes(what))) events.push(what);
+            if (events.at(-1) !== what && !(
+              isDone === false && what === "progress" && events.includes(what))) events.push(what);
             if (what === where && !isDone) { isDone = true; xhr.abort(); events.push("after " + xhr.readyState); }
           });
         xhr.open("GET", "${away}/v/" + ++at + ".ts");
         xhr.responseType = "arraybuffer";
         xhr.send();
         await new Promise((resolve) => setTimeout(resolve, 400));
-        found.push([where, events.join(), xhr.readyState, xhr.status, xhr.response, xhr.responseURL, xhr.getAllResponseHeaders()]);
+        found.push([where, events.join(), xhr.readyState, xhr.status, xhr.response, xhr.responseURL,
+          xhr.getAllResponseHeaders()]);
       }
       return found;`,
   ),
@@ -164,17 +166,22 @@ export const XHRS: FidelityCase[] = [
     ({ away }) => `
       const failing = (work) => { try { return work(); } catch (error) { return see.errorOf(error); } };
       const { prototype } = XMLHttpRequest;
-      const found = [failing(() => prototype.open.call({}, "GET", "/x.ts")), failing(() => prototype.send.call(document)),
-        failing(() => prototype.readyState), failing(() => new XMLHttpRequest().open()), failing(() => new XMLHttpRequest().open("GET")),
-        failing(() => new XMLHttpRequest().open("BAD METHOD", "/x.ts")), failing(() => new XMLHttpRequest().open("GET", "http://[")),
+      const found = [failing(() => prototype.open.call({}, "GET", "/x.ts")),
+        failing(() => prototype.send.call(document)),
+        failing(() => prototype.readyState), failing(() => new XMLHttpRequest().open()),
+          failing(() => new XMLHttpRequest().open("GET")),
+        failing(() => new XMLHttpRequest().open("BAD METHOD", "/x.ts")),
+          failing(() => new XMLHttpRequest().open("GET", "http://[")),
         failing(() => new XMLHttpRequest().getResponseHeader()), failing(() => XMLHttpRequest())];
       const xhr = new XMLHttpRequest();
       xhr.open("get", new URL("${away}/v/1.ts#part"), true, null, undefined);
       xhr.responseType = "nonsense";
-      found.push(xhr.responseType, failing(() => xhr.setRequestHeader("bad name", "x")), failing(() => xhr.setRequestHeader("Host", "x")));
+      found.push(xhr.responseType, failing(() => xhr.setRequestHeader("bad name", "x")),
+        failing(() => xhr.setRequestHeader("Host", "x")));
       xhr.responseType = "arraybuffer";
       await new Promise((resolve) => { xhr.onloadend = resolve; xhr.send(null); });
-      found.push(xhr.responseURL, await see.digestOf(xhr.response), xhr.response === xhr.response, xhr.getResponseHeader("CONTENT-TYPE"),
+      found.push(xhr.responseURL, await see.digestOf(xhr.response), xhr.response === xhr.response,
+        xhr.getResponseHeader("CONTENT-TYPE"),
         xhr.getResponseHeader("none"), failing(() => xhr.send()), failing(() => xhr.setRequestHeader("a", "b")),
         failing(() => { xhr.withCredentials = true; }), failing(() => xhr.overrideMimeType("a/b")), xhr.readyState);
       xhr.abort();
