@@ -101,7 +101,7 @@ export async function openBrowser(options: OpenOptions): Promise<OpenBrowser> {
     await (isFirefox ? installInFirefox : installInChromium)(browser, extensionDir, options.isPrivate === true);
     // A page that loads before the background listens is not noted (extension/src/background/policies.ts).
     const listens = isFirefox ? inFirefoxWindow(browser, BACKGROUND_RUNS) : untilListening(browser);
-    await Promise.race([listens.catch(() => undefined), pause(LISTEN_MS_MAX)]);
+    await Promise.race([listens.catch(() => undefined), pause(LISTEN_MS_MAX, undefined, { ref: false })]);
   };
   if (hasExtension(options)) await update();
   const windows = options.isPrivate === true && !isFirefox ? await browser.createBrowserContext() : browser;
