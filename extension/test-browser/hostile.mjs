@@ -123,7 +123,9 @@ async function hostileCalls({ openPage }) {
       document.addEventListener(`tributary-${script}-ready`, () => counts[script]++);
     for (let number = 0; number < flood; number++) {
       for (const name of ["need", "connected", "plain-need"])
-        document.dispatchEvent(new CustomEvent(`tributary-${name}`));
+        document.dispatchEvent(
+          new CustomEvent(`tributary-${name}`, { detail: new URL("/media.mp4", location.href).href }),
+        );
       if (number % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 10));
     }
     await new Promise((resolve) => setTimeout(resolve, 1000));
