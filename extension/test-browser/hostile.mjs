@@ -124,7 +124,7 @@ async function hostileCalls({ openPage }) {
     for (let number = 0; number < flood; number++) {
       for (const name of ["need", "connected", "plain-need"])
         document.dispatchEvent(
-          new CustomEvent(`tributary-${name}`, { detail: new URL("/media.mp4", location.href).href }),
+          new CustomEvent(`tributary-${name}`, { detail: new URL("/media.mp4", document.baseURI).href }),
         );
       if (number % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 10));
     }
