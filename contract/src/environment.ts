@@ -33,7 +33,7 @@ const ODD: readonly (readonly [RegExp, string])[] = [
   [/\p{Cc}/u, "must not have control characters"],
 ];
 
-/** The first value among the variables `known` that was probably not meant so, and why; undefined if there is none. */
+/** Finds the first of the variables `known` whose value has a probable mistake. `fault` says what it must not have. */
 export function oddValue(
   env: Readonly<Record<string, string | undefined>>,
   known: readonly string[],

@@ -115,7 +115,7 @@ describe("permits: an address in the clear", () => {
     expect(page.waits).toBe(1);
   });
 
-  test("that the browser upgrades is waited for in vain, and one of no answer is not waited for", async () => {
+  test("that the browser upgrades is never allowed, and one without an answer is refused at once", async () => {
     const { page, permits, list } = make();
     permits.note(first, first, OK);
     list(first.replace("http:", "https:"));

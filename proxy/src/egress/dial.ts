@@ -27,12 +27,12 @@ const FREE_MAX = 256;
 const AGENT = { keepAlive: true, scheduling: "lifo", maxFreeSockets: 16, maxSockets: 128, timeout: 20_000 } as const;
 
 export class VettedAgents {
-  readonly #plain = new VettedHttpAgent(AGENT);
+  readonly #plain = limitFree(new VettedHttpAgent(AGENT));
   readonly #secure: VettedHttpsAgent;
 
   /** `tlsOptions` may hold, for example, a private CA. */
   constructor(tlsOptions: tls.SecureContextOptions = {}) {
-    this.#secure = new VettedHttpsAgent({ ...AGENT, secureContext: tls.createSecureContext(tlsOptions) });
+    this.#secure = limitFree(new VettedHttpsAgent({ ...AGENT, secureContext: tls.createSecureContext(tlsOptions) }));
   }
 
   of(protocol: string): http.Agent {
@@ -45,26 +45,29 @@ export class VettedAgents {
   }
 }
 
-/** The connections that are kept for later requests. When there are too many, the one kept for longest is closed. */
-class FreeSockets {
-  readonly #sockets = new Set<Duplex>();
-  readonly #watched = new WeakSet<Duplex>();
-
-  add(socket: Duplex): void {
-    if (!this.#watched.has(socket)) socket.once("close", () => this.remove(socket));
-    this.#watched.add(socket);
-    this.#sockets.add(socket);
-    if (this.#sockets.size > FREE_MAX) this.#sockets.values().next().value!.destroy();
-  }
-
-  remove(socket: Duplex): void {
-    this.#sockets.delete(socket);
-  }
+/** Closes the connection that the agent has kept for longest when it keeps too many for later requests. */
+function limitFree<A extends http.Agent>(agent: A): A {
+  const free = new Set<Duplex>();
+  const watched = new WeakSet<Duplex>();
+  const keep = agent.keepSocketAlive.bind(agent) as unknown as (socket: Duplex) => boolean;
+  const reuse = agent.reuseSocket.bind(agent);
+  agent.keepSocketAlive = (socket: Duplex): boolean => {
+    const isKept = keep(socket);
+    if (!isKept) return false;
+    if (!watched.has(socket)) socket.once("close", () => free.delete(socket));
+    watched.add(socket);
+    free.add(socket);
+    if (free.size > FREE_MAX) free.values().next().value!.destroy();
+    return true;
+  };
+  agent.reuseSocket = (socket, request) => {
+    free.delete(socket);
+    reuse(socket, request);
+  };
+  return agent;
 }
 
 class VettedHttpAgent extends http.Agent {
-  readonly #free = new FreeSockets();
-
   override getName(options?: Parameters<http.Agent["getName"]>[0]): string {
     return `${super.getName(options)}|${vettedOf(options).join(",")}`;
   }
@@ -74,20 +77,9 @@ class VettedHttpAgent extends http.Agent {
       onSocket,
     );
   }
-  override keepSocketAlive(socket: Duplex): boolean {
-    const isKept = super.keepSocketAlive(socket) as unknown as boolean;
-    if (isKept) this.#free.add(socket);
-    return isKept;
-  }
-  override reuseSocket(socket: Duplex, request: http.ClientRequest): void {
-    this.#free.remove(socket);
-    super.reuseSocket(socket, request);
-  }
 }
 
 class VettedHttpsAgent extends https.Agent {
-  readonly #free = new FreeSockets();
-
   override getName(options?: https.RequestOptions): string {
     return `${super.getName(options)}|${vettedOf(options).join(",")}`;
   }
@@ -96,15 +88,6 @@ class VettedHttpsAgent extends https.Agent {
     dial(vettedOf(options), Number(options.port), unwanted)
       .then((socket) => secured(socket, options, unwanted))
       .then((socket) => onSocket(null, socket), onSocket);
-  }
-  override keepSocketAlive(socket: Duplex): boolean {
-    const isKept = super.keepSocketAlive(socket) as unknown as boolean;
-    if (isKept) this.#free.add(socket);
-    return isKept;
-  }
-  override reuseSocket(socket: Duplex, request: http.ClientRequest): void {
-    this.#free.remove(socket);
-    super.reuseSocket(socket, request);
   }
 }
 
