@@ -57,7 +57,10 @@ function limitFree<A extends http.Agent>(agent: A): A {
     if (!watched.has(socket)) socket.once("close", () => free.delete(socket));
     watched.add(socket);
     free.add(socket);
-    if (free.size > FREE_MAX) free.values().next().value!.destroy();
+    if (free.size <= FREE_MAX) return true;
+    const [longest] = free;
+    free.delete(longest!);
+    longest!.destroy();
     return true;
   };
   agent.reuseSocket = (socket, request) => {
