@@ -136,6 +136,14 @@ test("receiver: a proxy that was convicted before it announced digests contradic
   expect(heard([...convicted, [3, [digest(1)]]]).events).toEqual(["head", "bodyDiffers"]);
 });
 
+test("receiver: the last proxy's digests, which outvote the decided ones too, end the request once", () => {
+  const gone: Rejection = { kind: "originUnreachable", message: "gone" };
+  const planned: [number, Word][] = [0, 1, 2, 3].map((index) => [index, HEAD]);
+  const lies: [number, Word][] = [0, 1].map((index) => [index, [digest(9)]]);
+  const alone: [number, Word][] = [...planned, ...lies, ...saysAll(2, ...SYMBOLS), [0, gone], [1, gone]];
+  expect(heard([...alone, [3, [digest(1)]]]).events).toEqual(["head", "bodyDiffers"]);
+});
+
 test("receiver: a proxy that was convicted after it announced the decided digests contradicts nothing", () => {
   const planned: [number, Word][] = [0, 1, 2].map((index) => [index, HEAD]);
   const truth: [number, Word][] = [0, 1].map((index) => [index, [digest(9)]]);

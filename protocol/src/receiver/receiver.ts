@@ -338,8 +338,8 @@ export class Receiver {
       const index = agreement.decidedCount;
       const disputedAt = this.#excludeDissenters(agreement, nowMs);
       const splitOn = (at: number) => this.#fail(undecided("bodyDiffers", `digests of generation ${at}`), nowMs);
-      if (disputedAt !== undefined) return splitOn(disputedAt);
       if (index === generationCount || this.#closed) return this.#patience.note(false, nowMs);
+      if (disputedAt !== undefined) return splitOn(disputedAt);
       const isAsked = (proxyIndex: number) => this.#proxies[proxyIndex]!.stats.state !== "failed";
       const mayDecide = index + 1 < generationCount || this.#mayEnd(nowMs);
       const verdict = mayDecide ? agreement.decideNext(isAsked, this.#patience.mayWait(nowMs)) : "open";
