@@ -1,5 +1,7 @@
 /** Whole videos by the command line, through a real fleet, checked with ffprobe and with the origin's own bytes. */
 import { execFileSync, spawnSync } from "node:child_process";
+import http from "node:http";
+import type { AddressInfo } from "node:net";
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -86,6 +88,42 @@ test("a playlist without a telling name or type is recognised, and one for stand
   expect(streamsOf(film())).toEqual(["h264 416x234 24"]);
   const { stdout } = await cli("get", `${fleet.sample.url}/aes/media.m3u8`, "-o", "-", "--origo", fleet.origo.url);
   expect(stdout.toString()).toMatch(/^#EXTM3U/);
+});
+
+test("every sound of a film: the picture's own, and those apart, with their languages", async () => {
+  const make = (name: string, ...inputs: string[]): void =>
+    void execFileSync("ffmpeg", [
+      ...["-v", "error", ...inputs.flatMap((input) => ["-f", "lavfi", "-i", input]), "-t", "2", "-c:a", "aac"],
+      ...["-hls_list_size", "0", "-hls_playlist_type", "vod", path.join(folder, name)],
+    ]);
+  make("own.m3u8", "testsrc=s=64x64:r=10", "sine=300");
+  for (const hz of ["400", "500"]) make(`${hz}.m3u8`, `sine=${hz}`);
+  const media = (language: string, more: string): string =>
+    `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="${language}",LANGUAGE="${language}"${more}\n`;
+  const master =
+    `#EXTM3U\n${media("en", ",DEFAULT=YES")}${media("de", ',URI="400.m3u8"')}${media("fr", ',URI="500.m3u8"')}` +
+    '#EXT-X-STREAM-INF:BANDWIDTH=9000,AUDIO="a"\nown.m3u8\n';
+  const site = http.createServer(({ url = "" }, response) => {
+    const name = path.basename(url);
+    response.end(name === "master.m3u8" ? master : readFileSync(path.join(folder, name)));
+  });
+  await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
+  try {
+    const address = `http://127.0.0.1:${(site.address() as AddressInfo).port}/master.m3u8`;
+    const soundsFor = async (audio: string): Promise<string[]> => {
+      const words = ["get", address, "-o", film(), "--mode", "direct", "--no-record", "--audio", audio];
+      expect(await cli(...words)).toMatchObject({ status: 0 });
+      const asked = ["-v", "error", "-select_streams", "a", "-show_entries", "stream_tags=language", "-of", "csv=p=0"];
+      return execFileSync("ffprobe", [...asked, film()], { encoding: "utf8" })
+        .trim()
+        .split("\n");
+    };
+    expect(await soundsFor("all")).toEqual(["eng", "deu", "fra"]);
+    decode(film());
+    expect(await soundsFor("fr,de")).toEqual(["fra", "deu"]);
+  } finally {
+    site.close();
+  }
 });
 
 test("Ctrl-C keeps what is done, and the same command goes on there", async () => {

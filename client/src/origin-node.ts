@@ -2,6 +2,7 @@
  * Asks origins in Node, where `fetch` would change the answer: it decodes content codings, limits the headers to 16 KB,
  * drops the question mark of an empty query, and refuses some ports. This module decides nothing about downloads.
  */
+import { domainToASCII } from "node:url";
 import { pipeline, type Duplex, type Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib";
 import type { RangeRequest } from "@tributary/contract";
@@ -45,7 +46,13 @@ export function dispatcher(): Dispatcher {
   const proxies = { ...(httpProxy && { httpProxy }), ...(httpsProxy && { httpsProxy }) };
   const isProxied = Object.keys(proxies).length > 0;
   return (shared = isProxied
-    ? new EnvHttpProxyAgent({ ...LIMITS, ...proxies, proxyTunnel: false, requestTls: tlsOptions() })
+    ? new EnvHttpProxyAgent({
+        ...LIMITS,
+        ...proxies,
+        noProxy: hostsPastProxy(),
+        proxyTunnel: false,
+        requestTls: tlsOptions(),
+      })
     : new Agent(LIMITS));
 }
 
@@ -57,8 +64,14 @@ function proxyOf(scheme: "http" | "https"): string | undefined {
   const text = process.env[name]!;
   const url = text.includes("://") ? text : `http://${text}`;
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
-  const message = `The variable ${name} must name an http or https proxy: got ${withoutPasswords(url)}.`;
-  throw new DownloadError("requestInvalid", message);
+  const rule = `The variable ${name} must name an http or https proxy, and no other kind works`;
+  throw new DownloadError("requestInvalid", `${rule}: got ${withoutPasswords(url)}.`);
+}
+
+/** The variable no_proxy with its names as addresses have them: `bücher.example` is `xn--bcher-kva.example`. */
+function hostsPastProxy(): string {
+  const text = process.env["no_proxy"] ?? process.env["NO_PROXY"] ?? "";
+  return text.replace(/[^\s,:*.[\]][^\s,:[\]]*/g, (name) => domainToASCII(name) || name);
 }
 
 /** `fetch` by the same way as all direct requests. */

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import { byteRange } from "./options";
 import { UsageError } from "./exit";
 import { getCommand } from "./get";
 import { jobsOf, type GetWords } from "./jobs";
 import { proxyOptionsOf } from "./options";
+import { plainRange } from "./ranges";
 import { makeProgram } from "./program";
 
 /** Parses words as `get` does, and fetches nothing. */
@@ -29,8 +29,7 @@ describe("args", () => {
       ...["--symbol-bytes", "500", "--window", "64", "--comment", "x"],
     );
     expect(urls).toEqual(["http://o/f"]);
-    expect(byteRange("5-")).toEqual({ start: 5, end: 2 ** 48 - 1 });
-    expect(words).toMatchObject({ range: { start: 0, end: 99 }, origo: "http://g", output: ["f"], json: true });
+    expect(words).toMatchObject({ range: [{ start: 0, end: 99 }], origo: "http://g", output: ["f"], json: true });
     expect(words.transport).toBe("webrtc");
     expect(proxyOptionsOf(words)).toEqual({
       mode: "direct",
@@ -43,6 +42,16 @@ describe("args", () => {
     });
     expect(proxyOptionsOf(parse("http://o/f").words)).toEqual({ allowFallback: true });
     expect(parse("http://o/f").words).toMatchObject({ origo: "http://127.0.0.1:7600", transport: "auto" });
+  });
+
+  test("args: ranges to the end, of the last bytes, and several", () => {
+    const rangeOf = (text: string) => parse("http://o/f", "-r", text).words.range!;
+    const toEnd = { start: 5, end: 2 ** 48 - 1 };
+    expect(rangeOf("5-")).toEqual([toEnd]);
+    expect(rangeOf("-500")).toEqual([{ lastBytes: 500 }]);
+    expect(rangeOf("0-9, 20-29,-1")).toEqual([{ start: 0, end: 9 }, { start: 20, end: 29 }, { lastBytes: 1 }]);
+    expect(plainRange(rangeOf("5-"))).toEqual(toEnd);
+    expect(["-500", "0-9,20-29"].map((text) => plainRange(rangeOf(text)))).toEqual([undefined, undefined]);
   });
 
   test.each([
@@ -72,6 +81,9 @@ describe("args", () => {
     [[], /at least one URL: got none/],
     [["a", "--range", "5"], /--range <A-B>' argument '5' is invalid/],
     [["a", "--range", "9-3"], /argument '9-3' is invalid/],
+    [["a", "--range", "-0"], /argument '-0' is invalid/],
+    [["a", "--range", "0-9,"], /argument '0-9,' is invalid/],
+    [["a", "--range", "0-9,20-29", "--continue", "-o", "f"], /--continue goes on with one range/],
     [["a", "--connections", "four"], /argument 'four' is invalid/],
     [["a", "--limit-rate", "0"], /argument '0' is invalid/],
     [["a", "--checksum", "sha-256=12"], /sha-256 has 64 hexadecimal digits: got 2/],

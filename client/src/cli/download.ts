@@ -1,18 +1,19 @@
 /** One download of `tributary get`: from an address into its output, with progress and summary. */
 import { stat } from "node:fs/promises";
-import type { ResponseHead } from "@tributary/contract";
+import type { ByteRange, ResponseHead } from "@tributary/contract";
 import type { DownloadRecord } from "@tributary/contract/schema";
 import type { Download, GetOptions } from "../api";
 import { formatOfContent, formatOfType } from "../video";
 import { Check } from "./checksum";
 import { Exit, STATUS } from "./exit";
-import { fileFault } from "./faults";
+import { fileFault, problemOf } from "./faults";
 import type { Job } from "./jobs";
 import { nameFromHeader, nameFromUrl } from "./names";
 import { openTarget, type StreamOutput } from "./output";
 import type { Source } from "./pace";
-import { continues, findPart, PartFile, type Resume } from "./part-file";
+import { continues, findPart, PartFile, versionOf, type Resume } from "./part-file";
 import { Progress } from "./progress";
+import { findRanges, type KnownRanges } from "./ranges";
 import { stopped } from "./signals";
 import { jsonLine, say } from "./terminal";
 import { fetchVideo, isNamedPlaylist, wantsVideo } from "./video";
@@ -39,11 +40,12 @@ export async function fetchInto(client: Source, job: Job, options: GetOptions): 
   const stream = target?.kind === "stream" ? target.output : undefined;
   const path = target?.kind === "file" ? target.path : undefined;
   try {
+    const known = await findRanges(client, job.url, options, words.range);
     const resume =
       path !== undefined && words.continue && !words.compressed
-        ? await findPart(path, job.url, words.range)
+        ? await findPart(path, job.url, known.ranges[0])
         : undefined;
-    const transfer = new Transfer(client, job, options, { path, stream });
+    const transfer = new Transfer(client, job, options, known, { path, stream });
     const problem = await transfer.run(resume);
     return transfer.isVideo ? await fetchVideo(client, job, options) : problem;
   } finally {
@@ -55,6 +57,7 @@ class Transfer {
   readonly #client: Source;
   readonly #job: Job;
   readonly #options: GetOptions;
+  readonly #known: KnownRanges;
   #check: Check | undefined;
   readonly #to: { path: string | undefined; stream: StreamOutput | undefined };
   #starts = 0;
@@ -65,11 +68,13 @@ class Transfer {
     client: Source,
     job: Job,
     options: GetOptions,
+    known: KnownRanges,
     to: { path: string | undefined; stream: StreamOutput | undefined },
   ) {
     this.#client = client;
     this.#job = job;
     this.#options = options;
+    this.#known = known;
     this.#to = to;
   }
 
@@ -77,9 +82,7 @@ class Transfer {
     const { checksum } = this.#job.words;
     this.#starts++;
     this.#check = checksum && new Check(checksum);
-    const download = this.#client.get(this.#job.url, { ...this.#options, ...(resume ? { range: resume.range } : {}) });
-    const abort = (): void => download.abort("interrupted");
-    stopped.addEventListener("abort", abort);
+    const { download, unlink } = this.#ask(resume?.range ?? this.#known.ranges[0]);
     try {
       const head = await download.head.catch(() => undefined);
       if (resume && head && isOtherVersion(resume, head)) {
@@ -92,6 +95,11 @@ class Transfer {
         if (!this.#job.words.quiet) say(`${this.#to.path} is there already, with ${head.totalBytes} bytes.\n`);
         return undefined;
       }
+      const difference = head && isGood(head) ? this.#known.faultOf(head) : undefined;
+      if (difference !== undefined) {
+        await this.#dismiss(download);
+        return new Exit(STATUS.failed, difference);
+      }
       const reader = download.body.getReader();
       const beginning = await readPiece(reader);
       if (head && isGood(head) && wantsVideo(this.#job) && isPlaylist(head, beginning)) {
@@ -101,8 +109,16 @@ class Transfer {
       }
       return await this.#receive(download, head, resume, { reader, beginning });
     } finally {
-      stopped.removeEventListener("abort", abort);
+      unlink();
     }
+  }
+
+  /** The first signal ends the download. */
+  #ask(range: ByteRange | undefined): { download: Download; unlink(): void } {
+    const download = this.#client.get(this.#job.url, { ...this.#options, ...(range ? { range } : {}) });
+    const abort = (): void => download.abort("interrupted");
+    stopped.addEventListener("abort", abort);
+    return { download, unlink: () => stopped.removeEventListener("abort", abort) };
   }
 
   async #dismiss(download: Download): Promise<void> {
@@ -127,30 +143,67 @@ class Transfer {
   ): Promise<Exit | undefined> {
     const { words } = this.#job;
     const offset = resume?.offset ?? 0;
-    const totalBytes = head?.totalBytes === undefined || head.totalBytes === null ? null : offset + head.totalBytes;
-    const progress = words.quiet ? undefined : new Progress(this.#client, offset, totalBytes);
+    const totalBytes = head?.totalBytes ?? null;
+    const progress = words.quiet
+      ? undefined
+      : new Progress(this.#client, offset, totalBytes === null ? null : offset + totalBytes + this.#laterBytes);
     let sink: Sink | undefined;
-    let fault: unknown;
-    try {
+    const first = await this.#take(download, async () => {
       if (head && isGood(head)) sink = await this.#open(head, resume);
       await this.#pump(body, sink, progress);
-    } catch (error) {
-      fault = error;
-      download.abort(error);
-    }
-    const record = await download.record;
+    });
+    const ends = [first, ...(first.problem || !sink ? [] : await this.#takeLaterRanges(sink, progress))];
     progress?.stop();
-    if (fault === undefined && record.error?.kind === "originChanged" && this.#canStartAnew) {
+    if (this.#canStartAnew && first.problem && first.record.error?.kind === "originChanged") {
       await sink?.fail();
       say("The file changed while it was fetched: the download starts anew.\n");
       return this.run(undefined);
     }
-    const problem = fault === undefined ? problemOf(record) : asFault(this.#to.path ?? this.#job.file ?? "", fault);
-    const end = await this.#end(sink, problem);
-    if (words.json) process.stdout.write(jsonLine(record));
-    else if (!words.quiet) say(summary(record));
-    if (end.note !== undefined) say(`${end.note}\n`);
-    return end.problem;
+    const { problem, note } = await this.#end(sink, ends.at(-1)!.problem);
+    for (const { record } of ends) {
+      if (words.json) process.stdout.write(jsonLine(record));
+      else if (!words.quiet) say(summary(record));
+    }
+    if (note !== undefined) say(`${note}\n`);
+    return problem;
+  }
+
+  /** Waits for the end of a download whose bytes `receive` takes. */
+  async #take(download: Download, receive: () => Promise<void>): Promise<DownloadEnd> {
+    let fault: Exit | undefined;
+    try {
+      await receive();
+    } catch (error) {
+      fault = asFault(this.#to.path ?? this.#job.file ?? "", error);
+      download.abort(error);
+    }
+    const record = await download.record;
+    return { record, problem: fault ?? problemOf(record) };
+  }
+
+  /** Bytes of the ranges after the first. */
+  get #laterBytes(): number {
+    return this.#known.ranges.slice(1).reduce((sum, { start, end }) => sum + end - start + 1, 0);
+  }
+
+  /** Each range follows the one before in the same output. */
+  async #takeLaterRanges(sink: Sink, progress: Progress | undefined): Promise<DownloadEnd[]> {
+    const ends: DownloadEnd[] = [];
+    for (const range of this.#known.ranges.slice(1)) {
+      const { download, unlink } = this.#ask(range);
+      const end = await this.#take(download, async () => {
+        const head = await download.head.catch(() => undefined);
+        const difference = head && isGood(head) ? this.#known.faultOf(head) : undefined;
+        if (difference !== undefined) throw new Exit(STATUS.failed, difference);
+        const reader = download.body.getReader();
+        const isOurs = head !== undefined && isGood(head);
+        await this.#pump({ reader, beginning: await readPiece(reader) }, isOurs ? sink : undefined, progress);
+      });
+      unlink();
+      ends.push(end);
+      if (end.problem) break;
+    }
+    return ends;
   }
 
   /** What went to a stream cannot be taken back. */
@@ -190,8 +243,9 @@ class Transfer {
     if (file === undefined)
       return { write: async () => undefined, finish: async () => this.#verify(), fail: async () => undefined };
     this.#to.path = file;
-    const { url, words } = this.#job;
-    const part = resume ? await PartFile.resume(file, resume) : await PartFile.create(file, url, words.range, head);
+    const { ranges } = this.#known;
+    const version = ranges.length > 1 ? undefined : versionOf(this.#job.url, ranges[0], head);
+    const part = resume ? await PartFile.resume(file, resume) : await PartFile.create(file, version);
     if (this.#check && resume) for await (const bytes of part.bytes()) this.#check.update(bytes);
     return this.#fileSink(part, head);
   }
@@ -217,7 +271,7 @@ class Transfer {
         if (problem !== undefined) throw new Exit(STATUS.failed, problem);
         await part.finish(this.#job.words.remoteTime ? modifiedOf(head) : undefined);
       },
-      fail: async () => (isWrong ? void (await part.remove()) : part.keep()),
+      fail: async () => (isWrong || this.#known.ranges.length > 1 ? void (await part.remove()) : part.keep()),
     };
   }
 
@@ -241,6 +295,11 @@ class Transfer {
       throw new Exit(STATUS.failed, `The server calls the file ${target.path}, and that exists: use --output.`);
     return target.path;
   }
+}
+
+interface DownloadEnd {
+  record: DownloadRecord;
+  problem: Exit | undefined;
 }
 
 interface Body {
@@ -272,10 +331,4 @@ function modifiedOf(head: ResponseHead): Date | undefined {
 
 function asFault(name: string, error: unknown): Exit {
   return error instanceof Exit ? error : fileFault("write", name, error);
-}
-
-function problemOf(record: DownloadRecord): Exit | undefined {
-  if (record.outcome !== "complete") return new Exit(STATUS.failed, `${record.error?.kind}: ${record.error?.message}`);
-  if (record.status >= 200 && record.status < 300) return undefined;
-  return new Exit(STATUS.failed, `The origin answered ${record.status}. Its text is not kept.`);
 }

@@ -1,4 +1,5 @@
-/** What a person reads when a file cannot be read or written. */
+/** What a person reads when a file cannot be read or written, or when a download did not bring what was asked for. */
+import type { DownloadRecord } from "@tributary/contract/schema";
 import { Exit, STATUS } from "./exit";
 
 const REASONS: Record<string, string> = {
@@ -30,4 +31,10 @@ export function fileFault(what: "read" | "write", path: string, error: unknown):
   const detail =
     reason === undefined ? (error instanceof Error ? error.message : String(error)) : `${reason} (${code})`;
   return new Exit(STATUS.failed, `Cannot ${what} ${path}: ${detail}.`);
+}
+
+export function problemOf(record: DownloadRecord): Exit | undefined {
+  if (record.outcome !== "complete") return new Exit(STATUS.failed, `${record.error?.kind}: ${record.error?.message}`);
+  if (record.status >= 200 && record.status < 300) return undefined;
+  return new Exit(STATUS.failed, `The origin answered ${record.status}. Its text is not kept.`);
 }

@@ -185,6 +185,43 @@ describe("files", () => {
     expect(readFileSync(at("f")).equals(changed.body)).toBe(true);
   });
 
+  test.each([
+    ["-500", BODY.subarray(-500)],
+    ["-400000", BODY],
+    ["0-9,20-29,299990-", Buffer.concat([BODY.subarray(0, 10), BODY.subarray(20, 30), BODY.subarray(-10)])],
+    ["-5,0-4,400000-400009", Buffer.concat([BODY.subarray(-5), BODY.subarray(0, 5)])],
+  ])("files: --range %s", async (range, expected) => {
+    expect((await getInto("f", url("whole"), "-r", range)).status).toBe(0);
+    expect(readFileSync(at("f")).equals(expected)).toBe(true);
+    expect((await get([url("whole"), "-r", range, "-o", "-"], { cwd: folder.path })).stdout.equals(expected)).toBe(
+      true,
+    );
+  });
+
+  test("files: several ranges are of one version, and an error leaves no file", async () => {
+    const old: OriginFile = { body: BODY, headers: ETAG };
+    const now: OriginFile = { body: bytesOf(2, 300_000), headers: { etag: '"two"' } };
+    origin.files.set("/replaced", { ...old, next: { ...old, next: now } });
+    const replaced = await getInto("f", url("replaced"), "-r", "0-9,20-29");
+    expect([replaced.status, replaced.stderr]).toEqual([
+      1,
+      expect.stringContaining("The file changed while its ranges"),
+    ]);
+    origin.files.set("/untold", { body: BODY });
+    const untold = await getInto("f", url("untold"), "-r", "0-9,20-29");
+    expect([untold.status, untold.stderr]).toEqual([
+      1,
+      expect.stringContaining("Nothing in the answer tells versions"),
+    ]);
+    const beyond = await getInto("f", url("whole"), "-r", "300000-,400000-");
+    expect([beyond.status, beyond.stderr]).toEqual([1, expect.stringContaining("The file has 300000 bytes")]);
+    expect((await getInto("f", url("missing"), "-r", "-5")).stderr).toMatch(/The origin answered 404/);
+    expect(readdirSync(folder.path)).toEqual([]);
+    // One range of a file that nothing tells apart is one answer.
+    expect((await getInto("f", url("untold"), "-r", "-500")).status).toBe(0);
+    expect(readFileSync(at("f")).equals(BODY.subarray(-500))).toBe(true);
+  });
+
   test("files: --remote-time is the origin's", async () => {
     origin.files.set("/dated", { body: BODY, headers: { "last-modified": "Wed, 01 Jan 2020 00:00:00 GMT" } });
     expect((await getInto("f", url("dated"), "-R")).status).toBe(0);

@@ -51,6 +51,8 @@ export function jobsOf(urls: readonly string[], words: GetWords): Job[] {
   if (json && output.includes("-")) throw new UsageError("--json and --output - both need standard output.");
   if (words.continue && words.remoteHeaderName)
     throw new UsageError("--continue must know the name before: use --output or --remote-name.");
+  if (words.continue && (words.range?.length ?? 0) > 1)
+    throw new UsageError("--continue goes on with one range: --range has several.");
   if (checksum && urls.length > 1) throw new UsageError(`--checksum takes one URL: got ${urls.length}.`);
   if (output.length === 0 && !isNamed && !json && process.stdout.isTTY)
     throw new UsageError("Standard output is a terminal: name a file with --output or --remote-name.");

@@ -1,7 +1,7 @@
 /** Options that several commands have, and the values that options take. */
 import { readFile } from "node:fs/promises";
 import { InvalidArgumentError, Option, type Command } from "commander";
-import { CONNECTIONS_MAX, type ByteRange } from "@tributary/contract";
+import { CONNECTIONS_MAX } from "@tributary/contract";
 import { MODES, TRANSPORT_OPTIONS, type GetOptions, type Mode, type TransportOption } from "../api";
 import { trustOrigins } from "../origin-connect";
 import { CONNECTIONS_DEFAULT } from "../settings";
@@ -103,17 +103,6 @@ export function wholeNumber(text: string): number {
 export function seconds(text: string): number {
   if (!/^\d+(\.\d+)?$/.test(text) || Number(text) === 0) throw new InvalidArgumentError("Allowed: seconds above 0.");
   return Number(text);
-}
-
-/** Servers end a range at the end of the file (RFC 9110 §14.1.2). */
-const OFFSET_MAX = 2 ** 48 - 1;
-
-export function byteRange(text: string): ByteRange {
-  const match = /^(\d+)-(\d*)$/.exec(text);
-  const [start, end] = [Number(match?.[1]), match?.[2] === "" ? OFFSET_MAX : Number(match?.[2])];
-  if (!match || start > end)
-    throw new InvalidArgumentError("Allowed: A-B with whole numbers A <= B, or A- to the end.");
-  return { start, end };
 }
 
 const SCALES: Record<string, number> = { "": 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 };

@@ -33,7 +33,7 @@ const digest = (text: string): string => createHash("sha256").update(text).diges
 const metaPathOf = (file: string): string => `${partPathOf(file)}.json`;
 
 /** Undefined if nothing in the answer tells versions apart. */
-function versionOf(url: string, range: ByteRange | undefined, head: ResponseHead): PartVersion | undefined {
+export function versionOf(url: string, range: ByteRange | undefined, head: ResponseHead): PartVersion | undefined {
   const validator = strongValidator(head);
   if (validator === undefined || head.totalBytes === null || head.totalBytes === 0) return undefined;
   const { origin, pathname } = new URL(url);
@@ -91,13 +91,12 @@ export class PartFile {
   }
 
   /** Begins a new part file. It takes the place of an older one, and another process that writes that one fails. */
-  static async create(path: string, url: string, range: ByteRange | undefined, head: ResponseHead): Promise<PartFile> {
+  static async create(path: string, version: PartVersion | undefined): Promise<PartFile> {
     await discardPart(path);
     const handle = await open(partPathOf(path), "wx+");
     try {
       const there = await stat(path).catch(() => undefined);
       if (there) await handle.chmod(there.mode & 0o7777).catch(() => undefined);
-      const version = versionOf(url, range, head);
       if (version) await writeFile(metaPathOf(path), JSON.stringify(version));
       return new PartFile(path, handle, (await handle.stat()).ino, 0, version !== undefined);
     } catch (error) {

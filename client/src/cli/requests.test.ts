@@ -126,7 +126,26 @@ describe("requests at an origin", () => {
     expect(throughAll.stdout.equals(bytesOf(3, 10))).toBe(true);
     const wrong = await get([`${origin.url}/f`], { cwd: folder.path, env: { ...all, ALL_PROXY: "socks5://u:pw@h:1" } });
     expect([wrong.status, wrong.stdout.length]).toEqual([1, 0]);
-    expect(wrong.stderr).toContain("ALL_PROXY must name an http or https proxy: got socks5://***@h:1");
+    expect(wrong.stderr).toContain(
+      "ALL_PROXY must name an http or https proxy, and no other kind works: got socks5://***@h:1",
+    );
+  });
+
+  test("requests: names with other letters than ASCII, in addresses and in no_proxy", async () => {
+    const env = { http_proxy: other.url, no_proxy: "127.0.0.2, *.bücher.invalid,.grün.invalid" };
+    other.files.set("http://xn--mnchen-3ya.invalid/stra%C3%9Fe", { body: bytesOf(5, 10) });
+    const words = ["--retry", "0", "-q"];
+    const through = await get(["http://MÜNCHEN.invalid/straße", ...words], { cwd: folder.path, env });
+    expect(through.stdout.equals(bytesOf(5, 10))).toBe(true);
+    for (const name of ["www.bücher.invalid", "www.grün.invalid"]) {
+      const past = await get([`http://${name}/f`, ...words], { cwd: folder.path, env });
+      expect(past.stderr).toContain("the name of the host");
+    }
+  });
+
+  test.each(["-x", "--proxy"])("requests: %s of curl says what to use", async (option) => {
+    const { status, stderr } = await get([option, "socks5://h:1", `${origin.url}/f`], { cwd: folder.path });
+    expect([status, stderr]).toEqual([2, expect.stringContaining("the variables http_proxy and https_proxy")]);
   });
 
   test("requests: http_proxy holds for the playlists of a video", async () => {

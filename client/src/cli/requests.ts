@@ -1,10 +1,10 @@
 /** What a download asks for beside its address: the user's own headers, patience and caches. No I/O. */
 import { InvalidArgumentError, Option, type Command } from "commander";
-import type { ByteRange } from "@tributary/contract";
 import { CLIENT_SETTINGS } from "@tributary/contract/settings";
 import type { GetOptions } from "../api";
 import { UsageError } from "./exit";
-import { addTrustOptions, byteCount, byteRange, seconds, wholeNumber, type TrustWords } from "./options";
+import { addTrustOptions, byteCount, seconds, wholeNumber, type TrustWords } from "./options";
+import { parseRanges, plainRange, type RangeWish } from "./ranges";
 
 /** These headers have options of their own, or frame the message. */
 const OWN_OPTIONS: Record<string, string> = { range: "--range", "accept-encoding": "--compressed" };
@@ -22,7 +22,7 @@ const FRAMING = [
 const TIMEOUT_SEC_DEFAULT = CLIENT_SETTINGS["client.directSilenceMs"].default / 1000;
 
 export interface RequestWords extends TrustWords {
-  range?: ByteRange;
+  range?: RangeWish[];
   header?: [string, string][];
   user?: string;
   userAgent?: string;
@@ -37,12 +37,17 @@ export interface RequestWords extends TrustWords {
 export function addRequestOptions(command: Command): Command {
   command.optionsGroup("Requests:");
   return addTrustOptions(command, "; then no proxy is used")
-    .option("-r, --range <A-B>", "bytes A to B, both included; A- is to the end", byteRange)
+    .option(
+      "-r, --range <A-B>",
+      "bytes A to B, both included; A- to the end; -N the last; several: 0-9,20-29",
+      parseRanges,
+    )
     .option("-H, --header <header>", "send the origin a header, e.g. 'Cookie: a=b'; then no proxy is used", header)
     .option("-u, --user <name:password>", "log in at the origin; then no proxy is used")
     .option("-A, --user-agent <text>", "send the origin this User-Agent; then no proxy is used")
     .option("-e, --referer <url>", "send the origin this Referer; then no proxy is used")
-    .addOption(new Option("--proxy-header <header>", "refused: proxies get no headers").argParser(refused).hideHelp())
+    .addOption(refused("--proxy-header <header>", PROXY_HEADER_REFUSED))
+    .addOption(refused("-x, --proxy <url>", PROXY_REFUSED))
     .option("--timeout <seconds>", `how long the origin may be silent (default: ${TIMEOUT_SEC_DEFAULT})`, seconds)
     .option("--retry <n>", "how often in a row to ask the origin again (default: 5)", wholeNumber)
     .option("--limit-rate <bytes>", "at most so many bytes a second, e.g. 500k", byteCount)
@@ -50,11 +55,17 @@ export function addRequestOptions(command: Command): Command {
     .option("--no-cache", "take no answer from a cache that the origin does not confirm");
 }
 
+const PROXY_HEADER_REFUSED =
+  "Proxies never get headers, because they share what they fetch. With -H the origin alone gets it.";
+const PROXY_REFUSED =
+  "Origo lists the proxies of Tributary. For direct requests, the variables http_proxy and https_proxy name a proxy.";
+
 /** Users of curl know this option. */
-function refused(): never {
-  throw new InvalidArgumentError(
-    "Proxies never get headers, because they share what they fetch. With -H the origin alone gets it.",
-  );
+function refused(flags: string, sentence: string): Option {
+  const refuse = (): never => {
+    throw new InvalidArgumentError(sentence);
+  };
+  return new Option(flags, "refused").argParser(refuse).hideHelp();
 }
 
 function header(text: string, before: readonly [string, string][] = []): [string, string][] {
@@ -90,7 +101,8 @@ export function askedOf(address: string, words: RequestWords, given: GetOptions)
     ...(words.cacert === undefined ? [] : ["--cacert"]),
     ...(words.insecure ? ["--insecure"] : []),
   ];
-  const { range, retry } = words;
+  const { retry } = words;
+  const range = plainRange(words.range);
   // Without a fallback nobody else can bring the bytes, so the proxies get all of the time.
   const timeout = words.timeout ?? (given.allowFallback === false ? TIMEOUT_SEC_DEFAULT : undefined);
   const options: GetOptions = {

@@ -27,8 +27,8 @@ export function addVideoOptions(command: Command): Command {
   return command
     .optionsGroup("Video (a playlist of HLS or DASH):")
     .option("--quality <which>", `${QUALITY_ALLOWED} (default: best)`, quality)
-    .option("--audio <lang>", "the sound in this language")
-    .option("--subtitles <lang>", "subtitles in this language, or all")
+    .option("--audio <lang>", "the sound in this language; several: de,en; all: every sound")
+    .option("--subtitles <lang>", "subtitles in this language; several: de,en; all: every one")
     .option(
       "--duration <seconds>",
       "so much of the video; a live stream is else recorded until it ends or Ctrl-C",

@@ -1,19 +1,19 @@
-/** Chooses one picture, one sound and the subtitles among those of a video. No I/O. */
+/** Chooses one picture, the sounds and the subtitles among those of a video. No I/O. */
 import { VideoError, type Presentation, type Rendition } from "./presentation";
 
 export interface Choice {
   picture: Rendition;
-  /** Undefined if the picture's segments contain the sound, or if the video is silent. */
-  sound: Rendition | undefined;
+  /** None if the picture's segments contain the only sound, or if the video is silent. */
+  sounds: Rendition[];
   subtitles: Rendition[];
 }
 
 export interface Wishes {
   /** `best` (default), `worst`, a height such as `720p`, or bits a second such as `2000000`, `2000k` and `2M`. */
   quality?: string;
-  /** A language such as `de`, or the name of a sound. */
+  /** Languages such as `de` or names of sounds with commas between them, or `all`. Default: the site's choice. */
   audio?: string;
-  /** A language, the name of subtitles, or `all`. Default: none. */
+  /** Languages or names of subtitles with commas between them, or `all`. Default: none. */
   subtitles?: string;
 }
 
@@ -36,9 +36,12 @@ export function choose({ pictures, sounds, subtitles }: Presentation, wishes: Wi
   const picture = choosePicture(pictures, wishes.quality ?? "best");
   const ofGroup = (renditions: Rendition[], group: string | undefined): Rendition[] =>
     picture.groups === undefined ? renditions : renditions.filter((rendition) => rendition.group === group);
-  const sound = chooseSound(ofGroup(sounds, picture.groups?.audio), wishes.audio);
   const texts = ofGroup(subtitles, picture.groups?.subtitles);
-  return { picture, sound, subtitles: wishes.subtitles === undefined ? [] : chooseTexts(texts, wishes.subtitles) };
+  return {
+    picture,
+    sounds: chooseSounds(ofGroup(sounds, picture.groups?.audio), wishes.audio),
+    subtitles: wishes.subtitles === undefined ? [] : chooseTexts(texts, wishes.subtitles),
+  };
 }
 
 /** If every picture is larger than the wish, the smallest is taken. */
@@ -61,20 +64,39 @@ function linesOf({ width = 0, height = 0 }: Rendition): number {
   return width > 0 ? Math.min(width, height) : height;
 }
 
-function chooseSound(sounds: Rendition[], wish: string | undefined): Rendition | undefined {
+/** The best rate of each sound. The site's choice comes first, because players begin with the first. */
+function chooseSounds(sounds: Rendition[], wish: string | undefined): Rendition[] {
+  const sorted = [...sounds].sort((a, b) => Number(b.isDefault) - Number(a.isDefault) || b.bandwidth - a.bandwidth);
+  if (wish === undefined) return sorted.slice(0, 1);
+  if (wish === "all")
+    return sorted.filter((sound, index) => sorted.findIndex((other) => isSameSound(sound, other)) === index);
   const byRate = [...sounds].sort((a, b) => b.bandwidth - a.bandwidth);
-  if (wish === undefined) return byRate.find(({ isDefault }) => isDefault) ?? byRate[0];
-  const found = byRate.find((sound) => isMeant(sound, wish));
-  if (!found) throw absent("sound", wish, sounds);
-  return found;
+  const found = partsOf(wish, sounds).map((part) => {
+    const sound = byRate.find((each) => isMeant(each, part));
+    if (!sound) throw absent("sound", part, sounds);
+    return sound;
+  });
+  return [...new Set(found)];
+}
+
+function isSameSound(a: Rendition, b: Rendition): boolean {
+  return a.set === undefined ? a.label === b.label : a.set === b.set;
 }
 
 function chooseTexts(texts: Rendition[], wish: string): Rendition[] {
   const withText = texts.filter(({ load }) => load !== undefined);
   if (wish === "all") return withText;
-  const found = withText.filter((text) => isMeant(text, wish));
-  if (found.length === 0) throw absent("subtitles", wish, withText);
-  return found;
+  const found = partsOf(wish, withText).flatMap((part) => {
+    const those = withText.filter((text) => isMeant(text, part));
+    if (those.length === 0) throw absent("subtitles", part, withText);
+    return those;
+  });
+  return [...new Set(found)];
+}
+
+/** A name may contain a comma itself. */
+function partsOf(wish: string, renditions: readonly Rendition[]): string[] {
+  return renditions.some((each) => isMeant(each, wish)) ? [wish] : wish.split(",").map((part) => part.trim());
 }
 
 /** `de` means `de-AT` too (RFC 4647 §3.3.1). */

@@ -41,6 +41,17 @@ test("SegmentTimeline with $Time$, a repeat and a repeat to the end", () => {
   expect(addresses(manifest)).toEqual(["v-100", "v-102", "v-104", "v-107", "v-110"]);
 });
 
+test("representations of one set are the same sound in several rates", () => {
+  const sound = (id: string): string =>
+    `<Representation id="${id}" bandwidth="1"><BaseURL>${id}</BaseURL></Representation>`;
+  const sets = set(sound("a") + sound("b"), 'contentType="audio"') + set(sound("c"), 'contentType="audio"');
+  expect(mpd(`<Period>${sets}</Period>`).renditions.map(({ id, set: of }) => [id, of])).toEqual([
+    ["a", "0"],
+    ["b", "0"],
+    ["c", "1"],
+  ]);
+});
+
 test("endNumber counts from startNumber", () => {
   const template = '<SegmentTemplate duration="2" startNumber="4" endNumber="6" media="$Number$"/>';
   expect(addresses(mpd(`<Period>${set(template + representation("v"))}</Period>`))).toEqual(["4", "5", "6"]);

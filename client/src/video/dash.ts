@@ -41,6 +41,7 @@ interface Representation extends MpdPlaylist {
 const PERIOD = "tributary-period";
 const PROTECTION = "tributary-protection";
 const TRICK = "tributary-trick";
+const SET = "tributary-set";
 
 const TRICK_MODE = "http://dashif.org/guidelines/trickmode";
 /** A live manifest may allow to go back for ever. This is far enough to join it. */
@@ -96,19 +97,20 @@ function parseXml(text: string): MpdElement {
   return documentElement as unknown as MpdElement;
 }
 
-/** Tells each Representation its period, how it is encrypted, and whether it is only for winding. */
+/** Tells each Representation its period and its set, how it is encrypted, and whether it is only for winding. */
 function annotate(mpd: MpdElement): void {
   const within = (element: MpdElement, name: string): MpdElement[] => Array.from(element.getElementsByTagName(name));
   within(mpd, "Period").forEach((period, index) => {
     if (period.getAttribute("xlink:href"))
       throw new VideoError("The manifest has a period at another address (xlink), and this program does not load it.");
-    for (const set of within(period, "AdaptationSet")) {
+    for (const [setIndex, set] of within(period, "AdaptationSet").entries()) {
       const isTrick = within(set, "EssentialProperty").some((each) => each.getAttribute("schemeIdUri") === TRICK_MODE);
       const protections = within(set, "ContentProtection").map((each) =>
         systemOfScheme(each.getAttribute("schemeIdUri") ?? "", each.getAttribute("value") ?? ""),
       );
       for (const representation of within(set, "Representation")) {
         representation.setAttribute(PERIOD, String(index));
+        representation.setAttribute(SET, String(setIndex));
         if (isTrick) representation.setAttribute(TRICK, "yes");
         if (protections.length > 0) representation.setAttribute(PROTECTION, [...new Set(protections)].join(", "));
       }
@@ -156,6 +158,7 @@ function renditionOf(first: Representation, periods: readonly Representation[][]
     bandwidth,
     ...(width === undefined || height === undefined ? {} : { width, height }),
     ...(lang === undefined ? {} : { language: lang }),
+    set: String(attributes[SET]),
     isDefault: role?.value === "main",
     isForced: role?.value === "forced-subtitle",
     protection: protections[0],

@@ -15,7 +15,7 @@ import { makeFilm, type FilmFile } from "./film";
 import { openVideo } from "./open";
 import { claim } from "./claim";
 import { PartsFolder } from "./parts";
-import { VideoError, type Presentation, type Rendition, type Segment } from "./presentation";
+import { VideoError, type Presentation, type Segment } from "./presentation";
 import { VideoProgress, type VideoProgressReport } from "./progress";
 import { cutList, follow, jobsOf, planOf, type Track } from "./tracks";
 import { isOther, type Version } from "./version";
@@ -171,13 +171,17 @@ async function chooseTracks(context: Context, presentation: Presentation): Promi
 }
 
 async function loadTracks(choice: Choice, durationSec: number | undefined): Promise<Track[]> {
-  const renditions = [choice.picture, choice.sound, ...choice.subtitles];
-  const apart = renditions.filter((rendition) => rendition?.load !== undefined) as Rendition[];
+  const apart = [choice.picture, ...choice.sounds, ...choice.subtitles].filter(({ load }) => load !== undefined);
+  const ownSound = choice.sounds.find(({ load }) => load === undefined);
   const lists = await Promise.all(apart.map(({ load }) => load!()));
-  const tracks = apart.map((rendition, index) => ({ rendition, list: lists[index]! }));
+  const tracks: Track[] = apart.map((rendition, index) => ({
+    rendition,
+    list: lists[index]!,
+    ...(rendition === choice.picture && ownSound ? { ownSound } : {}),
+  }));
   const empty = tracks.find(({ list }) => list.segments.length === 0 && !list.isLive);
   if (empty) throw new VideoError(`The playlist of ${empty.rendition.label} names no segments.`);
-  return tracks.map(({ rendition, list }) => ({ rendition, list: list.isLive ? list : cutList(list, durationSec) }));
+  return tracks.map((track) => ({ ...track, list: track.list.isLive ? track.list : cutList(track.list, durationSec) }));
 }
 
 interface Fetching {

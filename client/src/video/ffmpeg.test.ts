@@ -18,6 +18,16 @@ test("picture and sound apart keep their clock; subtitles become what the contai
   expect(words).toContain("-metadata:s:a:0 language=deu -metadata:s:s:0 language=fin -metadata:s:s:0 title=Suomi");
 });
 
+test("the picture's own sound is the first of several", () => {
+  const tracks = [
+    { files: ["/p/v"], ownSound: { language: "en" } },
+    { files: ["/p/a"], language: "de" },
+  ];
+  const words = muxArguments({ tracks, subtitles: [], output: "/p/film.mp4" }, noList).join(" ");
+  expect(words).toContain("-map 0:v -map 0:a:0 -map 1:a -c copy");
+  expect(words).toContain("-metadata:s:a:0 language=eng -metadata:s:a:1 language=deu");
+});
+
 test("several stretches are a list, in which names are quoted", () => {
   const words = muxArguments({ tracks: [{ files: ["/p/1", "/p/2"] }], subtitles: [], output: "f.mp4" }, noList);
   expect(words.join(" ")).toContain("-f concat -safe 0 -i file:/p/list");

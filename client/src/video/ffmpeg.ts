@@ -13,6 +13,8 @@ export interface JoinedTrack {
   files: string[];
   language?: string;
   label?: string;
+  /** The sound in the picture's own segments, if it is wanted beside others. */
+  ownSound?: Pick<JoinedTrack, "language" | "label">;
 }
 
 export interface Mux {
@@ -82,23 +84,29 @@ export function muxArguments({ tracks, subtitles, output }: Mux, listOf: (track:
     ...(isWhole && tracks.length > 1 ? ["-copyts"] : []),
     ...inputs,
     ...texted,
-    ...tracks.flatMap((_track, index) => mapOf(index, tracks.length)),
+    ...tracks.flatMap((track, index) => mapOf(track, index, tracks.length)),
     ...embedded.flatMap((_text, index) => ["-map", `${tracks.length + index}:s`]),
     ...["-c", "copy"],
     ...(embedded.length > 0 ? ["-c:s", texts!] : []),
-    ...tracks.slice(1).flatMap((track, index) => tagOf("a", index, track)),
+    ...soundsOf(tracks).flatMap((sound, index) => tagOf("a", index, sound)),
     ...embedded.flatMap((track, index) => tagOf("s", index, track)),
     ...["-avoid_negative_ts", "make_zero", "-map_metadata", "-1", ...flags, "-f", format, `file:${output}`],
   ];
 }
 
-/** The picture alone comes from the first track if the sound has one of its own. */
-function mapOf(index: number, count: number): string[] {
+/** The picture alone comes from the first track if all wanted sounds have tracks of their own. */
+function mapOf({ ownSound }: JoinedTrack, index: number, count: number): string[] {
   if (index > 0) return ["-map", `${index}:a`];
-  return count > 1 ? ["-map", "0:v"] : ["-map", "0:v?", "-map", "0:a?"];
+  if (count === 1) return ["-map", "0:v?", "-map", "0:a?"];
+  return ownSound ? ["-map", "0:v", "-map", "0:a:0"] : ["-map", "0:v"];
 }
 
-function tagOf(kind: string, index: number, { language, label }: JoinedTrack): string[] {
+/** The sounds of the film in their order, if there are several tracks. */
+function soundsOf([picture, ...sounds]: readonly JoinedTrack[]): Pick<JoinedTrack, "language" | "label">[] {
+  return sounds.length > 0 && picture?.ownSound ? [picture.ownSound, ...sounds] : sounds;
+}
+
+function tagOf(kind: string, index: number, { language, label }: Pick<JoinedTrack, "language" | "label">): string[] {
   const stream = `-metadata:s:${kind}:${index}`;
   const title = label === undefined ? [] : [stream, `title=${label}`, stream, `handler_name=${label}`];
   return language === undefined ? title : [stream, `language=${longLanguage(language)}`, ...title];

@@ -29,7 +29,11 @@ interface FilmOptions {
 
 export async function makeFilm(options: FilmOptions): Promise<FilmFile[]> {
   const { ffmpeg = findFfmpeg(), notice, output } = options;
-  const joined = options.tracks.map(({ rendition }, track) => ({ ...rendition, files: options.parts.files(track) }));
+  const joined = options.tracks.map(({ rendition, ownSound }, track) => ({
+    ...rendition,
+    ...(ownSound ? { ownSound } : {}),
+    files: options.parts.files(track),
+  }));
   const media = joined.filter(({ kind, files }) => kind !== "subtitles" && files.length > 0);
   if (media.length === 0) throw new VideoError("The video has no segments that could be fetched.");
   await mkdir(path.dirname(path.resolve(output)), { recursive: true });
@@ -84,10 +88,7 @@ async function putBeside(
   const made: FilmFile[] = [];
   for (const [index, track] of subtitles.entries()) {
     if (inFilm.includes(track)) continue;
-    const name = besideName(output, track, index + 1, track.isWebVtt ? ".vtt" : ".ttml");
-    const target = made.some((file) => file.path === name)
-      ? besideName(output, {}, index + 1, path.extname(name))
-      : name;
+    const target = besideName(output, track, index + 1, made, track.isWebVtt ? ".vtt" : ".ttml");
     await copyFile(track.files[0]!, target);
     made.push(await fileAt(target, "subtitles"));
     notice(`The subtitles ${track.label ?? ""} are in ${target}.`);
@@ -121,7 +122,7 @@ async function asTheyAre(
 ): Promise<FilmFile[]> {
   const made: FilmFile[] = [];
   for (const [index, track] of media.entries()) {
-    const target = index === 0 ? output : besideName(output, track, index);
+    const target = index === 0 ? output : besideName(output, track, index, made);
     await joinFiles(track.files, target);
     made.push(await fileAt(target, track.kind));
     if (index > 0) notice(`The sound is in ${target}.`);
@@ -129,15 +130,18 @@ async function asTheyAre(
   return made;
 }
 
-/** `film.mp4` and a sound in German: `film.de.mp4`. */
+/** `film.mp4` and a sound in German: `film.de.mp4`. A second one in German has its number. */
 function besideName(
   output: string,
   { language }: Pick<JoinedTrack, "language">,
   index: number,
+  made: readonly FilmFile[],
   extension = path.extname(output),
 ): string {
-  const word = language?.replaceAll(/[^\w-]/g, "") || `track${index}`;
-  return `${output.slice(0, output.length - path.extname(output).length)}.${word}${extension}`;
+  const base = output.slice(0, output.length - path.extname(output).length);
+  const word = language?.replaceAll(/[^\w-]/g, "");
+  const name = `${base}.${word}${extension}`;
+  return word && made.every((file) => file.path !== name) ? name : `${base}.track${index}${extension}`;
 }
 
 /** The first file takes the others and then the place of the target. */

@@ -65,6 +65,8 @@ export interface Rendition {
   groups?: { audio?: string; subtitles?: string };
   /** The group of a sound or of subtitles. */
   group?: string;
+  /** Renditions of one set are the same in several rates. Undefined: the label tells sounds apart. */
+  set?: string;
   /** Reads the list of its segments. Undefined: its bytes are in the picture's segments. */
   load?: () => Promise<SegmentList>;
 }

@@ -15,6 +15,8 @@ const POSITION_GAP_MIN = 0.5;
 export interface Track {
   rendition: Rendition;
   list: SegmentList;
+  /** The sound in the picture's segments, if it is wanted beside others. */
+  ownSound?: Rendition;
 }
 
 /** What identifies the segments of a whole video. Query strings are left out, because they often hold a fresh token. */
