@@ -51,7 +51,8 @@ export class Activity {
     this.#now = now;
   }
 
-  begin(url: URL, root: string, player: string): TransferLog {
+  /** Of several `roots`, the one that this player has used last counts. */
+  begin(url: URL, roots: readonly string[], player: string): TransferLog {
     const transfer: Transfer = {
       url: plainUrl(url.href),
       player,
@@ -66,7 +67,7 @@ export class Activity {
     };
     this.#recent.unshift(transfer);
     this.#recent.length = Math.min(this.#recent.length, RECENT_MAX);
-    return new TransferLog(transfer, this.#playOf(root, player), this.#now);
+    return new TransferLog(transfer, this.#playOf(this.#rootOf(roots, player), player), this.#now);
   }
 
   /** The latest requests, newest first. */
@@ -84,9 +85,15 @@ export class Activity {
     });
   }
 
+  #rootOf(roots: readonly string[], player: string): string {
+    const keys = [...this.#plays.keys()].reverse();
+    const last = keys.find((key) => roots.some((root) => key === keyOf(root, player)));
+    return roots.find((root) => keyOf(root, player) === last) ?? roots[0]!;
+  }
+
   #playOf(root: string, player: string): Play {
     const nowMs = this.#now();
-    const key = `${player} ${root}`;
+    const key = keyOf(root, player);
     const play = this.#plays.get(key) ?? {
       root: plainUrl(root),
       player,
@@ -103,6 +110,8 @@ export class Activity {
     return play;
   }
 }
+
+const keyOf = (root: string, player: string): string => `${player} ${root}`;
 
 /** A player that goes away before the answer begins looks the same as an origin that does not answer. */
 export function isFailed({ status, endedMs }: Transfer): boolean {

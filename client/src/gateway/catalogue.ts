@@ -13,6 +13,8 @@ export interface MediaFile {
   etag: string | undefined;
 }
 
+/** Playlists that name one and the same playlist. */
+const ROOTS_MAX = 8;
 const PLACES_MAX = 4096;
 const FILES_MAX = 256;
 const TEMPLATES_MAX = 256;
@@ -21,8 +23,12 @@ const NAMED_MAX = 32_768;
 /** Text is small. It also may be a list of addresses, which proxies must not see. */
 const SMALL_PATH = /\.(?:m3u8?|mpd|key|vtt|webvtt|srt|ttml|dfxp|xml|json|html?)$/i;
 
-interface Place {
-  root: string;
+interface Named {
+  /** The playlists that lead there, the one that was read last first. */
+  roots: readonly string[];
+}
+
+interface Place extends Named {
   /** Addresses in the folders below count too. */
   isDeep: boolean;
 }
@@ -31,28 +37,28 @@ export class Catalogue {
   /** Folder and file extension of segments. */
   readonly #segments = new Map<string, Place>();
   /** The segments that playlists name one by one. Playlists of several videos may share a folder. */
-  readonly #named = new Map<string, { root: string }>();
+  readonly #named = new Map<string, Named>();
   /** What the addresses of a template begin with. */
-  readonly #templates = new Map<string, { root: string }>();
-  readonly #small = new Map<string, { root: string }>();
+  readonly #templates = new Map<string, Named>();
+  readonly #small = new Map<string, Named>();
   readonly #files = new Map<string, MediaFile>();
 
   /** A playlist of `root` has a segment at `url`. */
   noteSegment(url: URL, root: URL): void {
     this.#noteSegments(keyOf(folderOf(url.pathname), url), false, root);
-    putLast(this.#named, url.href, { root: this.rootOf(root) }, NAMED_MAX);
+    this.#note(this.#named, url.href, root, NAMED_MAX);
   }
 
   /** A manifest of `root` makes the addresses of segments from `template`, which has names between dollar signs. */
   noteTemplate(template: URL, root: URL): void {
     const literal = template.pathname.split("$")[0]!;
     this.#noteSegments(keyOf(folderOf(literal), template), true, root);
-    putLast(this.#templates, template.origin + literal, { root: this.rootOf(root) }, TEMPLATES_MAX);
+    this.#note(this.#templates, template.origin + literal, root, TEMPLATES_MAX);
   }
 
   /** A playlist of `root` names the playlist or key at `url`. */
   noteSmall(url: URL, root: URL): void {
-    putLast(this.#small, url.href, { root: this.rootOf(root) }, PLACES_MAX);
+    this.#note(this.#small, url.href, root, PLACES_MAX);
   }
 
   noteFile(url: URL, file: MediaFile): void {
@@ -73,21 +79,28 @@ export class Catalogue {
     return this.#files.get(url.href);
   }
 
-  /** The address that the player opened first: the playlist that led to `url`, or `url` itself. */
-  rootOf(url: URL): string {
+  /** What a player may have opened first: the playlists that led to `url`, the latest first, or `url` itself. */
+  rootsOf(url: URL): readonly string[] {
     const named = this.#small.get(url.href) ?? this.#named.get(url.href);
-    return (named ?? this.#templateOf(url) ?? this.#placeOf(url))?.root ?? url.href;
+    return (named ?? this.#templateOf(url) ?? this.#placeOf(url))?.roots ?? [url.href];
   }
 
   /** The template with the longest beginning that is the address's. */
-  #templateOf({ origin, pathname }: URL): { root: string } | undefined {
+  #templateOf({ origin, pathname }: URL): Named | undefined {
     const fits = [...this.#templates.keys()].filter((beginning) => (origin + pathname).startsWith(beginning));
     const longest = fits.reduce((best, each) => (each.length > best.length ? each : best), "");
     return this.#templates.get(longest);
   }
 
+  #note(names: Map<string, Named>, key: string, root: URL, max: number): void {
+    const known = names.get(key)?.roots ?? [];
+    const latest = this.rootsOf(root);
+    const roots = [...latest, ...known.filter((each) => !latest.includes(each))].slice(0, ROOTS_MAX);
+    putLast(names, key, { roots }, max);
+  }
+
   #noteSegments(key: string, isDeep: boolean, root: URL): void {
-    putLast(this.#segments, key, { root: this.rootOf(root), isDeep }, PLACES_MAX);
+    putLast(this.#segments, key, { roots: this.rootsOf(root), isDeep }, PLACES_MAX);
   }
 
   #placeOf(url: URL): Place | undefined {

@@ -40,7 +40,7 @@ export async function serve(
   services: ServeServices,
 ): Promise<void> {
   const player = playerOf(request.headers["user-agent"]);
-  const log = services.activity.begin(url, services.catalogue.rootOf(url), player);
+  const log = services.activity.begin(url, services.catalogue.rootsOf(url), player);
   const exchange = new Exchange(request, response, url, gateway, player, log, services);
   try {
     await exchange.execute();
