@@ -22,6 +22,7 @@ const BENCHES = {
   gateway: { needs: { compiler: true, tools: [{ name: "ffmpeg", command: "ffmpeg" }] } },
   profile: {},
   memory: {},
+  capacity: {},
   extension: { needs: { browser: true }, prepare: buildStandIn },
   codec: { needs: { compiler: true }, uses: [{ browser: true }], prepare: prepareCodec },
   origo: {},

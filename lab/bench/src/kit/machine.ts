@@ -1,5 +1,5 @@
 /** What this machine is, how busy its processors are, and when that sets the pace of a measurement. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import os from "node:os";
 import type { Links } from "@tributary/lab-links";
 
@@ -81,6 +81,43 @@ function processorTimes(): { idle: number; all: number } {
     all += times.user + times.nice + times.sys + times.irq + times.idle;
   }
   return { idle, all };
+}
+
+/** User and system time of a process, its threads and its children, s (proc(5), schedstat). */
+export function processorSecOf(pid: number): number {
+  const tasks = readdirSync(`/proc/${pid}/task`);
+  const read = (task: string, file: string): string => readFileSync(`/proc/${pid}/task/${task}/${file}`, "utf8");
+  const ownSec = tasks.reduce((sum, task) => sum + Number(read(task, "schedstat").split(" ")[0]) / 1e9, 0);
+  const children = tasks.flatMap((task) =>
+    read(task, "children")
+      .split(" ")
+      .filter((word) => word.trim() !== ""),
+  );
+  return children.reduce((sum, child) => sum + processorSecOf(Number(child)), ownSec);
+}
+
+/** The numbers in a list of processors as taskset takes it: `0,2-3`. */
+export const coresIn = (list: string): number[] =>
+  list.split(",").flatMap((part) => {
+    const [first, last = first] = part.split("-").map(Number);
+    return Array.from({ length: last! - first! + 1 }, (_, index) => first! + index);
+  });
+
+/** Linux counts in hundredths of a second (proc(5), stat). */
+const TICKS_PER_SEC = 100;
+
+/** The time that these processors were busy since the machine started, s. Time that a host machine took counts too. */
+export function coresBusySec(cores: readonly number[]): number {
+  const lines = readFileSync("/proc/stat", "utf8").split("\n");
+  return cores.reduce((sum, core) => {
+    const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = (
+      lines.find((line) => line.startsWith(`cpu${core} `)) ?? ""
+    )
+      .split(" ")
+      .slice(1)
+      .map(Number);
+    return sum + (user + nice + system + irq + softirq + steal) / TICKS_PER_SEC;
+  }, 0);
 }
 
 /** The machine while a measurement over links went on. */

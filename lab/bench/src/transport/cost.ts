@@ -4,7 +4,6 @@
  * process; in turns.
  */
 import { execFileSync, spawn } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import http2 from "node:http2";
 import os from "node:os";
@@ -12,6 +11,7 @@ import path from "node:path";
 import { createNodeClient } from "@tributary/client/node";
 import { freePort, startFleet } from "@tributary/lab-stack";
 import { exitOf } from "../kit/driver";
+import { processorSecOf } from "../kit/machine";
 import { secPerGbOf } from "./rows";
 import type { Cost } from "./rows";
 
@@ -74,19 +74,6 @@ async function costOf(sender: Sender, bodies: number): Promise<Cost> {
 async function expectBody({ name, fetchOnce }: Sender): Promise<void> {
   const bytes = await fetchOnce();
   if (bytes !== BODY_BYTES) throw new Error(`${name}: got ${bytes} bytes, expected ${BODY_BYTES}`);
-}
-
-/** User and system time of a process, its threads and its children, s (proc(5), schedstat). */
-function processorSecOf(pid: number): number {
-  const tasks = readdirSync(`/proc/${pid}/task`);
-  const read = (task: string, file: string): string => readFileSync(`/proc/${pid}/task/${task}/${file}`, "utf8");
-  const ownSec = tasks.reduce((sum, task) => sum + Number(read(task, "schedstat").split(" ")[0]) / 1e9, 0);
-  const children = tasks.flatMap((task) =>
-    read(task, "children")
-      .split(" ")
-      .filter((word) => word.trim() !== ""),
-  );
-  return children.reduce((sum, child) => sum + processorSecOf(Number(child)), ownSec);
 }
 
 function proxyOver(transport: "webtransport" | "webrtc", pid: number, origoUrl: string, url: string): Sender {

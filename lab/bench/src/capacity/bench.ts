@@ -1,0 +1,100 @@
+/**
+ * `npm run bench -- capacity`: how many viewers one proxy serves, measured as in the paper on GPU-accelerated servers
+ * (Zhao, Zhang, Wang 2010, section IV-C). Exit status 0 measured, 1 could not measure, 2 bad option.
+ */
+import { writeFileSync } from "node:fs";
+import os from "node:os";
+import { countOf, fileOf, FLAG, optionsOf, runBench, TEXT, UsageError } from "../kit/command";
+import { newSitting } from "../kit/sitting";
+import { measureCapacity, measureChurn, measureGrowth, type GrowthRun } from "./measure";
+import { reportOf, type Results } from "./report";
+import type { StackOptions } from "./stack";
+
+const USAGE = `npm run bench -- capacity [--quick] [--json FILE] [--row TEXT] [--pace N] [--cores PROXY:GENERATOR]
+  --quick       coarse capacities and short growth, about five minutes
+  --json FILE   all results
+  --row TEXT    only the parts whose name contains TEXT: capacity-webtransport, capacity-webrtc, growth-1, growth-30,
+                growth-200, churn
+  --pace N      viewers arrive N times as fast as in the paper (default 20; 1 takes an hour)
+  --cores P:G   the proxy's cores and those of the load generator, as taskset takes them (default 0:1)`;
+
+const MODES = ["coded-mutp", "coded"] as const;
+const ZIPF = 0.5;
+const VERIFY_EVERY = 20;
+const SEED = 1;
+
+type Print = (line: string) => void;
+
+interface Part {
+  name: string;
+  run(results: Results, print: Print): Promise<void>;
+}
+
+function partsOf(base: Pick<StackOptions, "cores">, quick: boolean, pace: number): Part[] {
+  const common = { ...base, channels: 1, zipf: ZIPF, verifyEvery: VERIFY_EVERY, seed: SEED };
+  const grow = (channels: number): Part => ({
+    name: `growth-${channels}`,
+    run: async (results, print) => {
+      const options = { ...common, channels, transport: "webtransport", mode: "coded-mutp" } as const;
+      const run = await measureGrowth(options, { viewers: quick ? 320 : 640, pace, everyMs: 5000 }, print);
+      results.growth.push(run);
+    },
+  });
+  return [
+    ...(["webtransport", "webrtc"] as const).map((transport) => ({
+      name: `capacity-${transport}`,
+      run: async (results: Results, print: Print) => {
+        for (const mode of MODES) {
+          print(` ${mode}`);
+          const ramp = { step: 100, exact: quick ? 50 : 25, most: 1200 };
+          const times = { arrivalsPerSec: 50, holdMs: quick ? 5000 : 8000 };
+          results.capacities.push(await measureCapacity({ ...common, transport, mode }, ramp, times, print));
+        }
+      },
+    })),
+    ...[1, 30, 200].map(grow),
+    {
+      name: "churn",
+      run: async (results, print) => {
+        const options = { ...common, transport: "webtransport", mode: "coded-mutp" } as const;
+        const seconds = (quick ? 1200 : 3600) / pace;
+        const run: GrowthRun = await measureChurn(
+          options,
+          { seconds, pace, meanStaySec: 600 / pace, everyMs: Math.max(2000, (1000 * 60) / pace) },
+          print,
+        );
+        results.churn.push(run);
+      },
+    },
+  ];
+}
+
+function coresOf(text: string | undefined): StackOptions["cores"] {
+  const match = /^([\d,-]+):([\d,-]+)$/.exec(text ?? "0:1");
+  if (!match) throw new UsageError(`--cores must be PROXY:GENERATOR as in 0:1 or 0,1:2-3, got ${text}`);
+  return { proxy: match[1]!, generator: match[2]! };
+}
+
+async function main(): Promise<number> {
+  const options = optionsOf({ quick: FLAG, json: TEXT, row: { ...TEXT, default: "" }, pace: TEXT, cores: TEXT });
+  const cores = coresOf(options.cores);
+  const pace = countOf("pace", options.pace, 100) ?? 20;
+  if (process.platform !== "linux") throw new UsageError("this bench pins processes and reads /proc: it needs Linux");
+  if (os.cpus().length < 2) throw new UsageError("this bench needs two processors: one for the proxy, one for viewers");
+  const results: Results = { sitting: newSitting(), cores, capacities: [], growth: [], churn: [] };
+  const parts = partsOf({ cores }, options.quick, pace).filter(({ name }) => name.includes(options.row));
+  if (parts.length === 0) throw new UsageError(`no part has ${options.row} in its name`);
+  let failures = 0;
+  for (const part of parts) {
+    console.log(part.name);
+    await part.run(results, console.log).catch((error: unknown) => {
+      failures++;
+      console.error(`  ${part.name} could not be measured: ${(error as Error).message}`);
+    });
+  }
+  if (options.json !== undefined) writeFileSync(fileOf(options.json), `${JSON.stringify(results)}\n`);
+  console.log(`\n${reportOf(results)}`);
+  return failures > 0 ? 1 : 0;
+}
+
+runBench(USAGE, main);
