@@ -121,7 +121,10 @@ export class ProxyClient {
     this.#memory = remember(() => PATH_MEMORY_MS);
     this.#noTransport = remember(() => this.#settings.noTransportMs);
     this.#reporter = new Reporter(origoUrl, this.#platform);
-    this.#engine = new EngineLink(this.#platform, (session, bytes) => this.#sessions.send(session, bytes));
+    this.#engine = new EngineLink(this.#platform, {
+      send: (session, bytes) => this.#sessions.send(session, bytes),
+      silent: (session) => this.#sessions.handleSilence(session),
+    });
     const choice = new Choice(
       this.#transports(),
       parseTransport(options.transport),
@@ -130,6 +133,7 @@ export class ProxyClient {
     this.#sessions = new SessionPool(this.#platform, this.#settings, choice, {
       token: () => this.#directory.token,
       onMessage: ({ key }, bytes) => this.#engine.receive(key, bytes),
+      ask: ({ key }) => this.#engine.check(key),
       onFailed: ({ proxy }, reason) => this.#noteSessionFailed(proxy, reason),
       onRecovered: ({ proxy }) => this.#directory.forgive(proxy.id),
     });
@@ -176,6 +180,11 @@ export class ProxyClient {
     const { downloads, deliveredBytes, directBytes, fallbacks } = this.#board;
     const proxies = this.#board.snapshot((id) => this.#sessions.stateOf(id));
     return { proxies, downloads, deliveredBytes, directBytes, fallbacks, isOverHttp: this.#isWithoutTransport };
+  }
+
+  /** Asks the proxies of sessions that nobody uses whether they are there. `live` shows soon if they are not. */
+  check(): void {
+    this.#sessions.check();
   }
 
   /** The codec's engine, e.g. `wasm/simd128`, in Node `native/avx2`; undefined before the first coded download. */

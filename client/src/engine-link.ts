@@ -33,6 +33,12 @@ export interface RequestHandlers {
   onClosed(): void;
 }
 
+export interface SessionHandlers {
+  send(session: number, bytes: Uint8Array): void;
+  /** The proxy did not answer a check. */
+  silent(session: number): void;
+}
+
 /** A channel in the worker. It exists here from the moment that it is asked for. */
 interface WorkerChannel {
   sendOffer(offer: string): void;
@@ -64,11 +70,11 @@ export class EngineLink {
   #lastChannelId = 0;
 
   readonly #platform: Platform;
-  readonly #send: (session: number, bytes: Uint8Array) => void;
+  readonly #sessions: SessionHandlers;
 
-  constructor(platform: Platform, send: (session: number, bytes: Uint8Array) => void) {
+  constructor(platform: Platform, sessions: SessionHandlers) {
     this.#platform = platform;
-    this.#send = send;
+    this.#sessions = sessions;
   }
 
   /** Starts the worker before it is needed, so that its codec is ready. Resolves when it has started or ended. */
@@ -93,6 +99,11 @@ export class EngineLink {
   lost(requestId: number, proxyIndex: number, reason: string, away = false): void {
     this.#flush();
     if (this.#requests.has(requestId)) this.#post({ type: "lost", requestId, proxyIndex, reason, away });
+  }
+
+  /** Asks the proxy of an open session whether it is there. Only a proxy that does not answer is reported. */
+  check(session: number): void {
+    if (this.#worker) this.#post({ type: "check", session });
   }
 
   /** Aborts a request. Its handlers get only `onStats`, `onTrace` and `onClosed` after this. */
@@ -245,7 +256,7 @@ export class EngineLink {
 
   #dispatch(message: FromEngine): void {
     if (message.type === "send") {
-      for (const bytes of unpack(message.frames)) this.#send(message.session, bytes);
+      for (const bytes of unpack(message.frames)) this.#sessions.send(message.session, bytes);
     } else if (message.type === "digested") {
       this.#digests.get(message.hashId)?.resolve(message.hex);
       this.#digests.delete(message.hashId);
@@ -253,6 +264,7 @@ export class EngineLink {
     } else if (message.type === "sendOffer") this.#channels.get(message.channel)?.sendOffer(message.offer);
     else if (message.type === "opened") this.#channels.get(message.channel)?.opened();
     else if (message.type === "channelClosed") this.#channels.get(message.channel)?.closed(message.reason);
+    else if (message.type === "silent") this.#sessions.silent(message.session);
     else if (message.type === "inited") this.engineName = message.engine;
     else if ("requestId" in message) this.#dispatchToRequest(message);
   }

@@ -91,6 +91,24 @@ describe("engine", () => {
     expect(take("stats").filter(({ requestId }) => requestId === 8)[0]?.stats.proxies[0]?.rttMs ?? null).toBeNull();
   });
 
+  test("engine: a check ends with any frame of the session, and reports silence after four pings", async () => {
+    const { engine, sent, take } = await build();
+    engine.handle({ type: "check", session: 3 }, 0);
+    engine.handle({ type: "check", session: 3 }, 10);
+    engine.handleTimeout(engine.pollTimeout()!);
+    expect(sent()).toEqual(Array(2).fill([3, "ping"]));
+    engine.receive([[3, [encodeFrame({ type: "pong", token: 3 })]]], 700);
+    expect(engine.pollTimeout()).toBeUndefined();
+    engine.handle({ type: "check", session: 3 }, 1000);
+    engine.handle({ type: "check", session: 4 }, 1000);
+    engine.handleOpened(4, 1001);
+    const pinged = sent().length;
+    for (const nowMs of [1500, 2000, 2500]) engine.handleTimeout(nowMs);
+    expect([sent().slice(pinged), take("silent")]).toEqual([Array(3).fill([3, "ping"]), []]);
+    engine.handleTimeout(3000);
+    expect([take("silent"), engine.pollTimeout()]).toEqual([[{ type: "silent", session: 3 }], undefined]);
+  });
+
   test.each(["uncoded-mutp", "coded"] as const)(
     "engine: asks a proxy again over the remaining channel if the channel of its answer closes (%s)",
     async (mode) => {

@@ -32,6 +32,9 @@ import { hexOf, piecesOf } from "./bytes";
 const STATS_EVERY_MS = 100;
 /** A longer frame is not a REJECT. Symbols of the default size are longer, so few frames are parsed twice. */
 const REJECT_BYTES_MAX = 800;
+/** A check sends this many pings, because packets may be lost, and waits this long for an answer to each. */
+const CHECK_PINGS = 4;
+const CHECK_PING_MS = 500;
 
 interface Request {
   readonly requestId: number;
@@ -65,6 +68,8 @@ export class Engine {
    * session took along.
    */
   readonly #ways = new Map<number, { pingMs: number; rttMs?: number; requestId?: number | undefined }>();
+  /** By session that is being checked: the number of pings sent, and when the next step is due. */
+  readonly #checks = new Map<number, { pings: number; dueMs: number }>();
 
   readonly #codec: Codec;
   readonly #post: Post;
@@ -101,6 +106,9 @@ export class Engine {
         break;
       case "frames":
         this.#handleFrames([[message.session, unpack(message.frames)]], nowMs);
+        break;
+      case "check":
+        if (!this.#checks.has(message.session)) this.#check(message.session, 1, nowMs);
         break;
       case "abort":
         this.#with(message.requestId, nowMs, (request) => {
@@ -139,6 +147,7 @@ export class Engine {
   handleOpened(session: number, nowMs: number): void {
     const requestId = this.#askedFirst.get(session);
     this.#askedFirst.delete(session);
+    this.#checks.delete(session);
     this.#ways.set(session, { pingMs: nowMs, requestId });
     this.#queue(session, encodeFrame({ type: "ping", token: session }));
     if (requestId !== undefined && this.#requests.get(requestId)?.receiver.decided !== false)
@@ -163,12 +172,15 @@ export class Engine {
         (request) => (request.statsDirty = request.receiver.handleTimeout(nowMs) || request.statsDirty),
       );
     }
+    for (const [session, { pings, dueMs }] of [...this.#checks])
+      if (dueMs <= nowMs) this.#check(session, pings + 1, nowMs);
     this.#flush();
   }
 
   /** The time in ms, on the clock of `nowMs`, at which `handleTimeout` is due. */
   pollTimeout(): number | undefined {
     let at = Infinity;
+    for (const { dueMs } of this.#checks.values()) at = Math.min(at, dueMs);
     for (const { receiver, statsDirty, statsDueMs } of this.#requests.values()) {
       at = Math.min(at, receiver.pollTimeout() ?? Infinity, statsDirty ? statsDueMs : Infinity);
     }
@@ -243,6 +255,7 @@ export class Engine {
   #handleFrames(bySession: Iterable<[number, Iterable<Uint8Array>]>, nowMs: number): void {
     const byRequest = new Map<number, [number, Uint8Array][]>();
     for (const [session, frames] of bySession) {
+      this.#checks.delete(session);
       for (const bytes of frames) {
         const requestId = this.#requestOf(session, bytes);
         if (requestId === undefined) this.#handlePing(session, bytes, nowMs);
@@ -278,6 +291,16 @@ export class Engine {
     if (parseFrame(bytes).type !== "parseError") return undefined;
     for (const request of this.#requests.values()) if (request.sessions.includes(session)) return request.requestId;
     return undefined;
+  }
+
+  /** Sends ping number `pings` of a check, or ends the check after the last one. */
+  #check(session: number, pings: number, nowMs: number): void {
+    if (pings > CHECK_PINGS) {
+      this.#checks.delete(session);
+      return this.#post({ type: "silent", session }, []);
+    }
+    this.#checks.set(session, { pings, dueMs: nowMs + CHECK_PING_MS });
+    this.#queue(session, encodeFrame({ type: "ping", token: session }));
   }
 
   #handlePing(session: number, bytes: Uint8Array, nowMs: number): void {

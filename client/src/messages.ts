@@ -49,6 +49,8 @@ export type ToEngine =
   | { type: "ready"; requestId: number; proxyIndex: number }
   | { type: "lost"; requestId: number; proxyIndex: number; reason: string; away: boolean }
   | { type: "frames"; session: number; frames: PackedFrames }
+  /** Asks the proxy of an open session whether it is there. */
+  | { type: "check"; session: number }
   /** Opens a channel in the worker. When it is `opened`, it carries the frames of `session`. */
   | { type: "open"; channel: number; session: number; transport: TransportName; proxy: ProxyInfo }
   | { type: "closeChannel"; channel: number }
@@ -66,6 +68,8 @@ export type FromEngine =
   /** WebRTC: asks the main thread to bring this offer to the proxy. It answers by `answer` or `closeChannel`. */
   | { type: "sendOffer"; channel: number; offer: string }
   | { type: "opened"; channel: number }
+  /** Nothing came over the session since `check`, although the proxy was asked several times. */
+  | { type: "silent"; session: number }
   /** An open channel has closed, or a channel could not be opened. */
   | { type: "channelClosed"; channel: number; reason: string }
   | { type: "head"; requestId: number; head: PlanHead }

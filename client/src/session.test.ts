@@ -20,6 +20,7 @@ function build(
   const tries: Try[] = [];
   const failures: string[] = [];
   const recovered: Session[] = [];
+  const asked: Session[] = [];
   const messages: Uint8Array[] = [];
   const posted: { url: string; body: string }[] = [];
   const webRtc: Transport = {
@@ -54,10 +55,11 @@ function build(
     {
       onMessage: (_, bytes) => messages.push(bytes),
       onFailed: (_, reason) => failures.push(reason),
+      ask: (session) => asked.push(session),
       onRecovered: (session) => recovered.push(session),
     },
   );
-  return { pool, session: pool.of(PROXY), tries, failures, recovered, messages, posted };
+  return { pool, session: pool.of(PROXY), tries, failures, recovered, asked, messages, posted };
 }
 
 const settle = (): Promise<void> => jest.advanceTimersByTimeAsync(0).then(() => undefined);
@@ -163,6 +165,29 @@ describe("session", () => {
     await opened(session, tries);
     expect(tries).toHaveLength(2);
     expect([session.state, recovered]).toEqual(["open", [session]]);
+    session.close("done");
+  });
+
+  test("session: asks an unused proxy once a second if it is there, and closes without an answer", async () => {
+    const { pool, session, tries, failures, asked } = build();
+    pool.check();
+    await opened(session, tries);
+    pool.check();
+    expect(asked).toEqual([]);
+    session.release(ignore);
+    pool.check();
+    await jest.advanceTimersByTimeAsync(999);
+    pool.check();
+    expect(asked).toEqual([session]);
+    await jest.advanceTimersByTimeAsync(1);
+    pool.check();
+    expect(asked).toHaveLength(2);
+    pool.handleSilence(session.key);
+    pool.handleSilence(session.key);
+    expect([pool.stateOf("a"), tries[0]!.closed, failures]).toEqual(["closed", true, []]);
+    await opened(session, tries);
+    session.check("suspect");
+    expect([session.state, asked.length]).toEqual(["open", 3]);
     session.close("done");
   });
 

@@ -13,6 +13,8 @@ import type { Channel, Platform, Transport } from "./platform";
 import { race, RaceError, type Runner } from "./race";
 import type { Settings } from "./settings";
 
+/** A session that nobody uses is checked at most once in this time. */
+const CHECK_EVERY_MS = 1000;
 /** A proxy has failed after this many attempts to connect. */
 const CONNECT_TRIES = 3;
 
@@ -22,6 +24,8 @@ export interface SessionHooks {
   /** The token that opens the proxy. */
   token?(): string | undefined;
   onMessage(session: Session, bytes: Uint8Array): void;
+  /** Asks the proxy whether it is there. The answer is `handleSilence`, or nothing. */
+  ask(session: Session): void;
   /** Called when the session cannot be made, or is lost while it is in use. */
   onFailed(session: Session, reason: string): void;
   /** Called when a failed session is open again. */
@@ -36,6 +40,7 @@ export class Session {
   #connecting: Promise<void> | undefined;
   #attempt = new AbortController();
   #users = 0;
+  #checkedMs = -Infinity;
   /** True from `onFailed` until `onRecovered`. */
   #hasFailed = false;
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
@@ -86,6 +91,21 @@ export class Session {
   /** Drops the bytes when the channel is not open: the protocol repeats what matters. */
   send(bytes: Uint8Array): void {
     this.#channel?.send(bytes);
+  }
+
+  /**
+   * Asks the proxy whether it is there, because one that died without a word seems open for half a minute otherwise.
+   * The engine watches the sessions in use, so they are asked only if a request got nothing and was given up.
+   */
+  check(why: "unused" | "suspect"): void {
+    const nowMs = this.#platform.now();
+    if (!this.#channel || (why === "unused" && (this.#users > 0 || nowMs - this.#checkedMs < CHECK_EVERY_MS))) return;
+    this.#checkedMs = nowMs;
+    this.#hooks.ask(this);
+  }
+
+  handleSilence(): void {
+    if (this.#channel) this.close("The proxy does not answer.");
   }
 
   /** Closes the connection and tells its users that it is lost. A later `acquire` makes a new one. */
@@ -233,6 +253,15 @@ export class SessionPool {
 
   send(key: number, bytes: Uint8Array): void {
     this.#byKey.get(key)?.send(bytes);
+  }
+
+  /** The proxy did not answer a check. Users of the session open a new one. */
+  handleSilence(key: number): void {
+    this.#byKey.get(key)?.handleSilence();
+  }
+
+  check(): void {
+    for (const session of this.#byKey.values()) session.check("unused");
   }
 
   stateOf(proxyId: string): SessionState | undefined {

@@ -28,6 +28,7 @@ export function createBrowserClient(): Client {
       counts.warmCount += 1;
       return new Promise((resolve) => setTimeout(resolve, WARM_MS));
     },
+    check: () => undefined,
     reportError: () => undefined,
     close: async () => undefined,
   };

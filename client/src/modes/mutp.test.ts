@@ -71,6 +71,19 @@ describe.each(["uncoded-mutp", "coded-mutp"] as const)("%s", (mode) => {
     expectWhole(await fetchAll("file", options), origin.body);
   });
 
+  test("client: closes the session of a proxy that is dead when its request is given up", async () => {
+    const { client, proxies, origin } = await build([{ muteFirst: true }], 30_000, { firstByteMs: 15_000 });
+    const download = client.get(`${origin.url}/file`, { mode, connections: 1, allowFallback: false });
+    const isOpen = (): boolean => client.live.proxies[0]?.state === "open";
+    while (!isOpen()) await new Promise((resolve) => setTimeout(resolve, 10));
+    download.abort();
+    await download.record;
+    while (isOpen()) await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(client.live.proxies[0]?.state).toBe("closed");
+    expectWhole(await fetchAll("file", { mode, connections: 1, allowFallback: false }), origin.body);
+    expect(proxies[0]!.sessionsMade).toBe(2);
+  });
+
   test.each([0, 1000])(
     "client: only the proxy fails that calls a chunk of %i bytes too large",
     async (tooLargeBytes) => {

@@ -266,6 +266,9 @@ class MutpDownload {
     );
     const stop = (): void => {
       engine.abort(requestId);
+      const counts = this.#lastStats.get(requestId)?.proxies;
+      // The site may have been faster than the engine notices a silence.
+      users.forEach((session, index) => !counts?.[index]?.packets && session.check("suspect"));
       onEnd({ kind: "proxiesFailed", message: "The request was given up." });
     };
     this.#stops.add(stop);

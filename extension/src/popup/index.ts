@@ -10,7 +10,7 @@ import { localize, say } from "../shared/say";
 import { bytesText, percentText, rateText, stateWord, statusSentence, troubleSentence } from "../shared/words";
 import { COLOURS, History, drawChart } from "./chart";
 import { Merge } from "./merge";
-import { Rates, wastedShare, type Stream } from "./rates";
+import { Rates, shownState, wastedShare, type Stream } from "./rates";
 import { SiteSwitch } from "./site";
 
 const LISTEN_AGAIN_MS = 1000;
@@ -95,10 +95,11 @@ function fillRow(row: HTMLElement, stream: Stream, index: number): void {
     const target = row.querySelector(selector);
     if (target !== null && target.textContent !== text) target.textContent = text;
   };
-  const isGood = isCarrying(stream.state) || stream.bytesPerSec > 0;
-  row.className = `stream ${isGood ? "good" : stream.state === "closed" || stream.state === "failed" ? "bad" : ""}`;
+  const state = shownState(stream, figures?.overHttp ?? null);
+  const isGood = isCarrying(state) || stream.bytesPerSec > 0;
+  row.className = `stream ${isGood ? "good" : state === "closed" || state === "failed" ? "bad" : ""}`;
   set(".label", stream.name || stream.id);
-  set(".state", stateWord(say, stream.state));
+  set(".state", stateWord(say, state));
   set(
     ".figure",
     stream.bytesPerSec > 0

@@ -5,7 +5,7 @@ import { BUILT_IN } from "../shared/settings";
 import { DIRECT_MS } from "../transport/detours";
 import { History } from "./chart";
 import { Merge } from "./merge";
-import { Rates, wastedShare } from "./rates";
+import { Rates, shownState, wastedShare, type Stream } from "./rates";
 import { bytesText, rateText, statusSentence, troubleSentence } from "../shared/words";
 
 type Messages = Record<string, { message: string }>;
@@ -145,6 +145,16 @@ describe("popup: words", () => {
     expect(statusSentence(say, BUILT_IN, figures(0, [1, 1]), 2)).toBe("Loading video through 2 proxies.");
     expect(statusSentence(say, BUILT_IN, figures(0, [1, 1]), 0)).toBe("Ready. Connected to 2 proxies.");
   });
+});
+
+test("popup: a proxy that brings bytes without a session is shown over HTTP", () => {
+  const of = (state: string, bytesPerSec: number): Stream => ({
+    ...{ id: "a", name: "a", bytes: 9, packets: 0, innovative: 0, duplicate: 0, rttMs: null, share: 1 },
+    ...{ state, bytesPerSec },
+  });
+  expect([shownState(of("idle", 1), null), shownState(of("closed", 1), "blocked")]).toEqual(["http", "http"]);
+  const others = [of("idle", 0), of("closed", 1), of("open", 1)];
+  expect(others.map((stream) => shownState(stream, null))).toEqual(["idle", "closed", "open"]);
 });
 
 describe("popup: several transports", () => {

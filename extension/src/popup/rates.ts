@@ -1,7 +1,7 @@
 /**
  * Rates: makes rates and shares from readings of the transport's cumulative figures. Pure.
  */
-import type { LiveFigures, LiveProxy } from "../shared/runtime";
+import { isCarrying, type LiveFigures, type LiveProxy } from "../shared/runtime";
 
 /** Older readings do not count in a rate. */
 const SPAN_MS = 3000;
@@ -39,6 +39,11 @@ export class Rates {
     });
     return { streams: streams.sort(byName), bytesPerSec: this.#readings.length > 1 ? gainedSum / seconds : 0 };
   }
+}
+
+/** The state of the session, or `http` while bytes come without one. */
+export function shownState({ state, bytesPerSec }: Stream, overHttp: LiveFigures["overHttp"]): string {
+  return bytesPerSec > 0 && !isCarrying(state) && (state === "idle" || overHttp !== null) ? "http" : state;
 }
 
 /**

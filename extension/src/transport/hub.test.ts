@@ -18,6 +18,7 @@ beforeAll(async () => {
     made.push(client);
     return {
       live: { proxies: [] },
+      check: () => undefined,
       prepare: () => Promise.resolve(),
       close: () => Promise.resolve(void (client.isClosed = true)),
     };

@@ -32,7 +32,7 @@ const BADGE_LINGER_MS = 8000;
 const MODES_OVER_SESSIONS: ReadonlySet<string> = new Set(["uncoded-mutp", "coded-mutp", "coded"]);
 
 /** The part of the client that the extension uses. */
-export type Client = Pick<ProxyClient, "get" | "live" | "prepare" | "warm" | "reportError" | "close">;
+export type Client = Pick<ProxyClient, "get" | "live" | "check" | "prepare" | "warm" | "reportError" | "close">;
 
 const transportId = randomUuid();
 const pagePorts = new Set<PagePort>();
@@ -223,7 +223,10 @@ function adopt({ settings: next, clientId: nextId, mayUseUdp: mayNext }: Setting
 
 chrome.runtime.onConnect.addListener((connection) => {
   if (connection.name !== LIVE_CONNECTION) return;
-  const show = (): void => connection.postMessage(figures());
+  const show = (): void => {
+    client?.check();
+    connection.postMessage(figures());
+  };
   const timer = setInterval(show, LIVE_MS);
   connection.onDisconnect.addListener(() => clearInterval(timer));
   void ready.then(show);
