@@ -10,10 +10,10 @@ export const DAY_SEC = 24 * 3600;
 let folder: string | undefined;
 
 /**
- * Environment variables for a process whose clock is ahead by the given seconds, or behind if they are negative. Throws
- * without a C++ compiler or without Linux.
+ * Environment variables for a process whose clock is ahead by the given seconds, or behind if they are negative; from
+ * its start, or from a jump so many seconds later. Throws without a C++ compiler or without Linux.
  */
-export function clockOff(seconds: number): Record<string, string> {
+export function clockOff(seconds: number, jumpAfterSec = 0): Record<string, string> {
   if (process.platform !== "linux") throw new Error(`clocks can be put off on Linux only, this is ${process.platform}`);
   if (folder === undefined) {
     const made = mkdtempSync(path.join(os.tmpdir(), "tributary-skew-"));
@@ -34,5 +34,9 @@ export function clockOff(seconds: number): Record<string, string> {
     );
     folder = made;
   }
-  return { LD_PRELOAD: path.join(folder, "skew.so"), CLOCK_OFF_SEC: String(seconds) };
+  return {
+    LD_PRELOAD: path.join(folder, "skew.so"),
+    CLOCK_OFF_SEC: String(seconds),
+    CLOCK_JUMP_AFTER_SEC: String(jumpAfterSec),
+  };
 }

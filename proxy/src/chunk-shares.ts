@@ -3,6 +3,7 @@
  * not read. Whoever holds much and reads slowly goes first, so a client that reads well is served beside others that do
  * not. Pure: time arrives as `nowMs`.
  */
+import { egressError } from "./egress/error";
 
 /** What counts of a reader. */
 export interface Reading {
@@ -61,6 +62,14 @@ export class UnreadBudget {
       if (nowMs - atMs < RETURN_MS) break;
       this.#spent.delete(name);
     }
+  }
+
+  /** Throws when the client has had too much fetched that it did not take. */
+  check(client: string, limit: number, nowMs: number): void {
+    const got = Math.ceil(this.spentBy(client, limit, nowMs));
+    if (got < limit) return;
+    const message = `This address had ${got} bytes fetched that it did not take, limit ${limit}. Try again later.`;
+    throw egressError("proxyBusy", message, { got, limit });
   }
 
   spentBy(client: string, limit: number, nowMs: number): number {

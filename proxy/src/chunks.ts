@@ -62,7 +62,7 @@ export class ChunkStore {
   /** The chunks with readers that are not kept. `pinnedBytes` bounds them. */
   readonly #pinned = new Set<StoredChunk>();
   readonly #fetching = new Fetches((chunk) => this.#abandon(chunk));
-  readonly #downloads = new DownloadReaders();
+  readonly #downloads = new DownloadReaders((standIn) => this.#leave(standIn));
   readonly #unread = new UnreadBudget();
   readonly #counts = { originBytes: 0, cacheHits: 0 };
   #pinnedBytes = 0;
@@ -99,7 +99,7 @@ export class ChunkStore {
     };
     const lease: Lease = {
       take: (takenBytes, wantedBytes) => this.#take(reader, takenBytes, wantedBytes),
-      close: () => this.#leave(reader),
+      close: () => this.#close(reader),
     };
     if (this.#joinDownload(reader)) return lease;
     const answers = cache === "no-store" ? [] : this.#answersTo(key, keyOf(href, undefined, pageOrigin), range);
@@ -211,7 +211,7 @@ export class ChunkStore {
   /** The origin's answer. Undefined when the origin has confirmed the candidate, which the readers then have. */
   async #answerOf(chunk: StoredChunk): Promise<OriginResponse | undefined> {
     const { candidate, request, cancel } = chunk;
-    this.#checkUnread(payerOf(chunk));
+    this.#unread.check(payerOf(chunk), this.#limits.unreadBytes, this.#nowMs());
     const conditions = candidate?.chunk.policy?.conditions(request.range !== undefined);
     chunk.askedMs = this.#nowMs();
     const { url, range, client, pageOrigin } = request;
@@ -221,15 +221,6 @@ export class ChunkStore {
     chunk.candidate = undefined;
     if (this.#confirm(chunk, candidate, response)) return undefined;
     return this.#answerOf(chunk);
-  }
-
-  /** Throws when the client has had too much fetched that it did not take. */
-  #checkUnread(client: string): void {
-    const limit = this.#limits.unreadBytes;
-    const got = Math.ceil(this.#unread.spentBy(client, limit, this.#nowMs()));
-    if (got < limit) return;
-    const message = `This address had ${got} bytes fetched that it did not take, limit ${limit}. Try again later.`;
-    throw egressError("proxyBusy", message, { got, limit });
   }
 
   /** Gives the readers of `chunk` the candidate that the origin's 304 is about. False if it is about another answer. */
@@ -410,7 +401,7 @@ export class ChunkStore {
     for (;;) {
       const wanted = this.#pinnedBytes + byteCount;
       if (wanted <= limit || chunk.cancel.signal.aborted) return;
-      if (this.#fetching.giveUpLeft()) continue;
+      if (this.#fetching.giveUpLeft() || this.#downloads.giveUpOldest()) continue;
       const sizeOf = (each: StoredChunk) => (each.body?.heldBytes ?? 0) + (each === chunk ? byteCount : 0);
       const slowest = firstToGo(this.#pinned, sizeOf, this.#nowMs());
       if (!slowest) return;
@@ -422,6 +413,12 @@ export class ChunkStore {
   #cutOff(chunk: StoredChunk, what: string, got: number, limit: number): void {
     const message = `The proxy is busy, and this chunk was read too slowly: ${got} ${what}, limit ${limit}. Try again.`;
     this.#fail(chunk, { kind: "proxyBusy", message, got, limit });
+  }
+
+  #close(reader: Reader): void {
+    const standIn = this.#downloads.standInFor(reader);
+    if (standIn) this.#join(standIn, standIn.chunk, standIn.part);
+    this.#leave(reader);
   }
 
   #leave(reader: Reader): void {

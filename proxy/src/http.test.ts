@@ -5,6 +5,7 @@ import http from "node:http";
 import net, { type AddressInfo } from "node:net";
 import { ChunkStore } from "./chunks";
 import { Clients } from "./clients";
+import { STAND_INS_MAX } from "./download-readers";
 import { Egress } from "./egress/fetch";
 import { makeApp, type HttpOptions } from "./http";
 import type { Log } from "./log";
@@ -49,6 +50,9 @@ const origin = http.createServer((request, response) => {
     response.writeHead(200, { "content-length": 2000, "cache-control": "private" });
     response.write(Buffer.alloc(1000, fetches.length));
     finishPrivate.push(() => response.end(Buffer.alloc(1000, fetches.length)));
+  } else if (request.url === "/personal") {
+    const headers = { "content-length": 2000, "cache-control": "no-store" };
+    response.writeHead(200, headers).end(Buffer.alloc(2000, fetches.length));
   } else if (range) {
     const [start, end] = [Number(range[1]), Math.min(Number(range[2]), RESOURCE.length - 1)];
     response.writeHead(206, {
@@ -326,6 +330,22 @@ test("http: the requests of one download share an answer that is private, and no
   expect(first).toBe(1);
   for (const finish of finishPrivate.splice(0)) finish();
   await until(() => deliveries === 0);
+});
+
+test("http: between the requests of a download its answer stays, until too many others do", async () => {
+  const fetchedBy = async (name: string, route = "fetch?part=0-9&"): Promise<number> => {
+    const response = await ask(`${route}download=${name}&`, "/personal");
+    const [first] = Buffer.from(await response.arrayBuffer());
+    await until(() => deliveries === 0);
+    return first!;
+  };
+  const before = fetches.length;
+  await fetchedBy("mine", "digests?");
+  expect([await fetchedBy("mine"), await fetchedBy("mine")]).toEqual([before + 1, before + 1]);
+  expect(await fetchedBy("other")).toBe(before + 2);
+  expect(await fetchedBy("mine")).toBe(before + 1);
+  for (let index = 0; index < STAND_INS_MAX; index++) await fetchedBy(`other-${index}`, "digests?");
+  expect(await fetchedBy("mine")).toBe(before + 2 + STAND_INS_MAX + 1);
 });
 
 test("http: a body that is too short resets the connection", async () => {
