@@ -64,7 +64,8 @@ export class EngineLink {
   readonly #batches = new Map<number, Uint8Array[]>();
   #batchedBytes = 0;
   #flushQueued = false;
-  #lastRequestId = 0;
+  /** Request ids begin at random, so that a proxy tells this client's downloads from those of others. */
+  #lastRequestId = Math.floor(Math.random() * 0xffff_ffff);
   #lastHashId = 0;
   readonly #channels = new Map<number, WorkerChannel>();
   #lastChannelId = 0;

@@ -118,6 +118,25 @@ export const proofText = (challenge: string): Uint8Array => new TextEncoder().en
 export const ProxyError = z.object({ kind: label(SCHEMA_LIMITS.kindChars), count, ageMs: finite }).strict();
 export type ProxyError = z.infer<typeof ProxyError>;
 
+/** How a proxy makes coded packets. The symbols, shed tasks and lost coders count up from its start. */
+const CoderStatus = z
+  .object({
+    /** The names of the coders that take tasks. */
+    coders: z.array(z.string().max(32)).max(8),
+    /** Tasks that wait for a coder. */
+    waitingTasks: count,
+    /** Tasks that were refused because the queue was full. */
+    shedTasks: count,
+    lostCoders: count,
+    /** Coded symbols that were made on the event loop, that coders made, and that went to clients. */
+    inlineSymbols: count,
+    serviceSymbols: count,
+    sentSymbols: count,
+    /** The mean time of each stage that was timed. */
+    stageMs: z.object({ queueing: finite, input: finite, coding: finite, sending: finite }).partial().strict(),
+  })
+  .strict();
+
 /**
  * A proxy's report, sent every `proxy.heartbeatMs`. The numbers count up from its start, except sessions,
  * activeRequests, cacheBytes and load.
@@ -139,6 +158,8 @@ export const ProxyStatus = z
     uptimeMs: finite,
     /** The largest of three shares: of its rate that it sends, of its sessions, of the time its event loop is busy. */
     load: finite.optional(),
+    /** How it makes coded packets. */
+    coder: CoderStatus.optional(),
   })
   .strict();
 export type ProxyStatus = z.infer<typeof ProxyStatus>;

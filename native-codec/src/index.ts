@@ -12,6 +12,17 @@ import { InlineBackend } from "./inline";
 import { CoderPool, type CoderPoolOptions } from "./pool";
 
 export { CoderPool, type CoderPoolOptions, type DecodeBatch, type DecodeResult, type EncodeBatch } from "./pool";
+export {
+  CoderLostError,
+  CoderService,
+  cpuCoder,
+  only,
+  slowedCoder,
+  type Coder,
+  type CoderCounts,
+  type CoderStage,
+  type Piece,
+} from "./service/index";
 export { SharedBuffers } from "./shared-buffers";
 
 /** A codec, or the reason why it does not load. */

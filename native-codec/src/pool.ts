@@ -43,7 +43,10 @@ export type EncodeBatch = ({ encoder: Encoder } | { source: Uint8Array; symbolBy
 };
 
 /** Adds received symbols of one generation to `decoder`, or to a decoder that lives only for this batch. */
-export type DecodeBatch = ({ decoder: Decoder } | { symbolCount: number; symbolBytes: number }) & {
+export type DecodeBatch = DecodeWork & { signal?: AbortSignal };
+
+/** What there is to do in a `DecodeBatch`. */
+export type DecodeWork = ({ decoder: Decoder } | { symbolCount: number; symbolBytes: number }) & {
   /** The indices of systematic symbols. */
   indices?: Uint32Array;
   /** The seeds of coded symbols. */
@@ -56,7 +59,6 @@ export type DecodeBatch = ({ decoder: Decoder } | { symbolCount: number; symbolB
   out?: Uint8Array;
   /** The index of the first symbol in `out`. The default is 0. */
   firstIndex?: number;
-  signal?: AbortSignal;
 };
 
 export interface DecodeResult {

@@ -11,7 +11,7 @@ export {
 } from "./codec";
 export { dataHeaderBytes, encodeFrame, parseFrame, requestIdOf } from "./wire/frames";
 export { Fragmenter, Reassembler } from "./wire/fragments";
-export { generationBytes, geometryOf, symbolsIn, type Geometry } from "./geometry";
+export { generationBytes, generationStart, geometryOf, symbolsIn, type Geometry } from "./geometry";
 export { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, PROTOCOL_VERSION, TIMING } from "./limits";
 export type { KnownPath } from "./planner/known";
 export { Pacer } from "./sender/pacer";
@@ -35,8 +35,9 @@ export { Receiver } from "./receiver/receiver";
 export { xorshift128 } from "./rng";
 export { SplitHttp, type SplitHttpCommand, type SplitHttpEvent, type SplitHttpOptions } from "./split-http/split-http";
 export { CONNECTIONS_MAX as SPLIT_CONNECTIONS_MAX } from "./split-http/piece-planner";
+export type { CodedSymbol, SymbolSupply } from "./sender/coded-symbols";
 export { EncoderPool } from "./sender/encoder-pool";
-export { Sender, type SenderOutcome } from "./sender/sender";
+export { Sender, type SenderOutcome, type SupplyFor } from "./sender/sender";
 export {
   encodeUdpPacket,
   parseUdpPacket,

@@ -24,6 +24,8 @@ export interface ChunkSource {
   view(start: number, end: number): Uint8Array;
   /** SHA-256 of `view(start, end)`, cut to `LIMITS.digestBytes`. A source without it announces no digests. */
   digest?(start: number, end: number): Uint8Array;
+  /** Sources with the same name have the same bytes, so that senders can share what they code of them. */
+  readonly name?: string;
 }
 
 export interface RequestFrame {

@@ -9,11 +9,15 @@ import { Digests } from "./digests";
 /** A coder copies a generation of 139 KB at a time, so most generations lie within one segment. */
 const SEGMENT_BYTES = 256 * 1024;
 
+/** Names bodies. */
+let bodyCount = 0;
+
 /** A body of the announced length that fills from its start. */
 export class ChunkBody implements ChunkSource {
   availableBytes = 0;
   /** The memory that it holds. */
   heldBytes = 0;
+  readonly name = String(++bodyCount);
   readonly #segments: Uint8Array[] = [];
   readonly #digests: Digests;
 
@@ -71,6 +75,7 @@ const EMPTY = new Uint8Array(0);
 /** A part of a complete body, from `start` on. */
 export class BodyPart implements ChunkSource {
   readonly availableBytes: number;
+  readonly name: string;
   readonly #body: ChunkBody;
 
   constructor(
@@ -80,6 +85,7 @@ export class BodyPart implements ChunkSource {
   ) {
     this.#body = body;
     this.availableBytes = totalBytes;
+    this.name = `${body.name} ${start} ${totalBytes}`;
   }
 
   view(start: number, end: number): Uint8Array {

@@ -1,4 +1,4 @@
-import { parseConfig } from "./config";
+import { parseConfig, withOptions } from "./config";
 
 const faultsOf = (env: Record<string, string>) => {
   const parsed = parseConfig(env);
@@ -48,6 +48,10 @@ test("config: every variable is read", () => {
     PLACE: "47.5,-19.05",
     OPERATOR: "us",
     REQUIRE_TOKEN: "1",
+    CODER_BYTES: "1048576",
+    CODES_ANEW: "1",
+    TRIBUTARY_CODER: "both",
+    TRIBUTARY_GPU: "stand-in",
   });
   expect(parsed).toEqual({
     config: {
@@ -76,6 +80,10 @@ test("config: every variable is read", () => {
       PLACE: { lat: 47.5, lon: -19.05 },
       OPERATOR: "us",
       REQUIRE_TOKEN: true,
+      CODER_BYTES: 2 ** 20,
+      CODES_ANEW: true,
+      TRIBUTARY_CODER: "both",
+      TRIBUTARY_GPU: "stand-in",
     },
   });
 });
@@ -104,4 +112,16 @@ test.each([
 
 test("config: all faults are reported together", () => {
   expect(faultsOf({ PORT: "a", UDP_PORT: "b" })).toHaveLength(2);
+});
+
+test("config: --coder counts more than the environment, and other options are faults", () => {
+  expect(withOptions({ TRIBUTARY_CODER: "cpu" }, [])).toEqual({ TRIBUTARY_CODER: "cpu" });
+  expect(withOptions({ TRIBUTARY_CODER: "cpu" }, ["--coder", "both"])).toEqual({ TRIBUTARY_CODER: "both" });
+  expect(withOptions({}, ["--coder=gpu"])).toEqual({ TRIBUTARY_CODER: "gpu" });
+  for (const args of [["--coders=gpu"], ["--coder"], ["gpu"]])
+    expect(withOptions({}, args)).toContain("The only option is --coder auto|cpu|gpu|both.");
+  for (const value of ["tpu", "(empty)"])
+    expect(parseConfig({ TRIBUTARY_CODER: value })).toEqual({
+      faults: [`TRIBUTARY_CODER: must be one of auto, cpu, gpu, both; got "${value}"`],
+    });
 });

@@ -4,6 +4,7 @@
  */
 import { hostname } from "node:os";
 import { isIP } from "node:net";
+import { parseArgs } from "node:util";
 import { z } from "zod";
 import { parseOrigins } from "@tributary/contract";
 import { misspeltVariables, oddValue } from "@tributary/contract/environment";
@@ -28,8 +29,18 @@ const integer = (max: number) => {
 };
 
 /** A variable that gives this proxy its own value of a setting. */
-const ownValue = (key: "proxy.rateBytesPerSec" | "proxy.cacheBytes" | "proxy.sessionsMax") =>
+const ownValue = (key: "proxy.rateBytesPerSec" | "proxy.cacheBytes" | "proxy.sessionsMax" | "proxy.coderBytes") =>
   integer(PROXY_SETTINGS[key].max).default(String(PROXY_SETTINGS[key].start.default));
+
+const flag = (preset: boolean) =>
+  z
+    .enum(["0", "1"], { message: "must be 0 or 1" })
+    .optional()
+    .transform((value) => (value === undefined ? preset : value === "1"));
+
+/** `auto` measures and chooses. */
+export const CODER_SETTINGS = ["auto", "cpu", "gpu", "both"] as const;
+export type CoderSetting = (typeof CODER_SETTINGS)[number];
 
 const publicPort = integer(65_535).refine((value) => value > 0, "must be a whole number from 1 to 65535");
 
@@ -136,10 +147,13 @@ const Variables = z.object({
   MAX_SESSIONS: ownValue("proxy.sessionsMax"),
   PLACE: place.optional(),
   OPERATOR: text(64).optional(),
-  REQUIRE_TOKEN: z
-    .enum(["0", "1"], { message: "must be 0 or 1" })
-    .optional()
-    .transform((value) => (value === undefined ? PROXY_SETTINGS["proxy.requireToken"].start.default : value === "1")),
+  REQUIRE_TOKEN: flag(PROXY_SETTINGS["proxy.requireToken"].start.default),
+  CODER_BYTES: ownValue("proxy.coderBytes"),
+  CODES_ANEW: flag(PROXY_SETTINGS["proxy.codesAnew"].start.default),
+  /** Which coders make coded packets. `--coder` says the same. */
+  TRIBUTARY_CODER: z.enum(CODER_SETTINGS, { message: `must be one of ${CODER_SETTINGS.join(", ")}` }).default("auto"),
+  /** `stand-in` uses a slowed CPU coder in place of a GPU, for tests. */
+  TRIBUTARY_GPU: z.enum(["device", "stand-in"], { message: "must be device or stand-in" }).default("device"),
 });
 
 const Environment = Variables.refine((value) => value.ORIGO_URL === undefined || value.DATA_DIR !== undefined, {
@@ -150,6 +164,19 @@ const Environment = Variables.refine((value) => value.ORIGO_URL === undefined ||
 export type ProxyConfig = z.infer<typeof Environment>;
 
 const SECRETS = new Set(["ORIGO_CODE"]);
+
+/** The environment with the options of the command line, which count more. Returns the fault if one is unknown. */
+export function withOptions(
+  env: Record<string, string | undefined>,
+  args: string[],
+): Record<string, string | undefined> | string {
+  try {
+    const { values } = parseArgs({ args, options: { coder: { type: "string" } } });
+    return values.coder === undefined ? env : { ...env, TRIBUTARY_CODER: values.coder || "(empty)" };
+  } catch (error) {
+    return `${(error as Error).message} The only option is --coder ${CODER_SETTINGS.join("|")}.`;
+  }
+}
 
 /** What to warn of, one line each: variables that are probably misspelt. */
 export const configWarnings = (env: Record<string, string | undefined>): string[] =>

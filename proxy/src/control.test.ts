@@ -1,7 +1,14 @@
 import { nameOf, PROXY_SETTINGS } from "@tributary/contract/settings";
 import { limitsOf, narrowed } from "./control";
 
-const OWN = limitsOf({ RATE_BYTES_PER_SEC: 896_000, CACHE_BYTES: 1000, MAX_SESSIONS: 10, REQUIRE_TOKEN: false });
+const OWN = limitsOf({
+  RATE_BYTES_PER_SEC: 896_000,
+  CACHE_BYTES: 1000,
+  MAX_SESSIONS: 10,
+  REQUIRE_TOKEN: false,
+  CODER_BYTES: 2 ** 26,
+  CODES_ANEW: false,
+});
 
 test("control: without settings a proxy keeps the limits that it was started with", () => {
   expect(narrowed(OWN, {})).toEqual(OWN);

@@ -112,6 +112,7 @@ beforeAll(async () => {
   });
   const options: HttpOptions = {
     health: () => ({ status, name: "p", engine: "e", sessions: 0 }),
+    metrics: { contentType: "text/plain", text: () => Promise.resolve("metric 1\n") },
     nonce: "nonce",
     chunks,
     shaper: new Shaper(0),

@@ -31,6 +31,7 @@ import type { Allowance } from "./token";
 
 export interface HttpOptions {
   health: () => { status: "starting" | "ok" | "draining"; name: string; engine: string; sessions: number };
+  metrics: { readonly contentType: string; text: () => Promise<string> };
   /** The answer to GET /v1/whoami. By it a proxy recognises itself behind published ports. */
   nonce: string;
   chunks: Pick<ChunkStore, "open">;
@@ -95,6 +96,10 @@ export function makeApp(options: HttpOptions): Express {
   app.get("/healthz", (_request, response) => {
     const health = options.health();
     response.status(health.status === "ok" ? 200 : 503).json(health);
+  });
+  app.get("/metrics", async (_request, response) => {
+    const { contentType } = options.metrics;
+    response.set("Content-Type", contentType).send(await options.metrics.text());
   });
   app.get("/v1/whoami", (_request, response) => {
     response.type("text/plain").send(options.nonce);

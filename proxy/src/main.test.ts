@@ -83,8 +83,8 @@ function run(script: string, args: string[], env: Record<string, string> = {}): 
   return started;
 }
 
-async function startProxy(env: Record<string, string> = {}) {
-  const started = run(MAIN, [], { ALLOW_PRIVATE_HOSTS: `127.0.0.1:${originPort}`, PROXY_NAME: "test", ...env });
+async function startProxy(env: Record<string, string> = {}, args: string[] = []) {
+  const started = run(MAIN, args, { ALLOW_PRIVATE_HOSTS: `127.0.0.1:${originPort}`, PROXY_NAME: "test", ...env });
   while (!started.out.includes("\n")) {
     if (started.child.exitCode !== null) throw new Error(`the proxy ended: ${started.err}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
@@ -111,6 +111,32 @@ test.each(["coded-mutp", "uncoded-mutp"])("proxy: a real client downloads 1 MB o
   expect(proxy!.packets).toBe(proxy!.innovative + proxy!.duplicate + proxy!.late + proxy!.rejected);
   expect(proxy!.rejected).toBe(0);
   expect(result.candidates).toEqual([expect.stringContaining(` 127.0.0.1 ${ready.udpPort} typ host`)]);
+});
+
+test.each([
+  ["auto", "cpu", "device"],
+  ["cpu", "cpu", "stand-in"],
+  ["gpu", "stand-in and cpu for decoding", "stand-in"],
+  ["both", "stand-in and cpu", "stand-in"],
+  ["both", "cpu", "device"],
+])("proxy: --coder %s uses %s with the %s, and its metrics say what was coded", async (setting, coders, device) => {
+  const { ready, run: proxy } = await startProxy({ TRIBUTARY_GPU: device }, ["--coder", setting]);
+  const results = await Promise.all([get(ready.url, "/shared"), get(ready.url, "/shared", "coded")]);
+  expect(results.map(({ sha256 }) => sha256)).toEqual([digest(RESOURCE), digest(RESOURCE)]);
+  while (!proxy.err.includes('"event":"coder"')) await new Promise((resolve) => setTimeout(resolve, 10));
+  const line = proxy.err.split("\n").find((text) => text.includes('"event":"coder"'))!;
+  expect(JSON.parse(line)).toMatchObject({ setting, coders });
+  expect(proxy.err.split("\n").filter((text) => text.includes('"event":"noGpu"'))).toHaveLength(
+    device === "device" ? 1 : 0,
+  );
+  const response = await fetch(`${ready.url}/metrics`);
+  expect(response.headers.get("content-type")).toContain("text/plain");
+  const metrics = await response.text();
+  const value = (name: string): number => Number(metrics.split(`\n${name} `)[1]?.split("\n")[0]);
+  expect(value("tributary_response_seconds_count")).toBe(2);
+  expect(value('tributary_coder_symbols_total{what="sent"}')).toBeGreaterThan(900);
+  expect(value('tributary_coder_stage_seconds_count{stage="sending"}')).toBeGreaterThan(0);
+  expect(metrics).not.toContain("127.0.0.1");
 });
 
 test("proxy: four clients at the same time through one UDP port cost the origin one fetch", async () => {

@@ -1,21 +1,29 @@
-/** Main: a proxy as a process. It prints one JSON line to stdout when it is ready. Its log and faults go to stderr. */
+/**
+ * Main: a proxy as a process, with the option `--coder auto|cpu|gpu|both`. It prints one JSON line to stdout when it is
+ * ready. Its log and faults go to stderr.
+ */
 import { loadCodec } from "@tributary/native-codec";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
-import { configWarnings, parseConfig } from "./config";
+import { configWarnings, parseConfig, withOptions } from "./config";
 import { jsonLog } from "./log";
 import { Proxy } from "./proxy";
 
 const DRAIN_MS_MAX = 5000;
 
 async function main(): Promise<void> {
-  const parsed = parseConfig(process.env);
+  const env = withOptions(process.env, process.argv.slice(2));
+  if (typeof env === "string") {
+    process.stderr.write(`${env}\n`);
+    process.exit(2);
+  }
+  const parsed = parseConfig(env);
   if ("faults" in parsed) {
     for (const fault of parsed.faults) process.stderr.write(`${fault}\n`);
     process.exit(2);
   }
   const { config } = parsed;
   const log = jsonLog(config.PROXY_NAME, (line) => process.stderr.write(line));
-  for (const message of configWarnings(process.env)) log("unknownVariable", { message });
+  for (const message of configWarnings(env)) log("unknownVariable", { message });
   const proxy = new Proxy(
     config,
     loadCodec(loadWasmCodec, (reason) => log("codecFallback", { reason })),

@@ -10,11 +10,12 @@ import { isIP, type AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
 import { oneByOne } from "@tributary/contract/one-by-one";
 import type { ProxyControl, ProxyHello } from "@tributary/contract/schema";
-import { EncoderPool, xorshift128, type Codec } from "@tributary/protocol";
+import { xorshift128, type Codec } from "@tributary/protocol";
 import { loadNativeTransport, type NativeTransport } from "@tributary/native-transport";
 import type { Channel, OpenSession } from "./channel";
 import { ChunkStore } from "./chunks";
 import { Clients, type Client } from "./clients";
+import { ProxyCoder } from "./coder/coder";
 import type { ProxyConfig } from "./config";
 import { shareConnections } from "./connections";
 import { limitsOf, narrowed, type Limits } from "./control";
@@ -83,7 +84,7 @@ export class Proxy {
   readonly #egress: Egress;
   readonly #chunks: ChunkStore;
   readonly #shaper: Shaper;
-  readonly #encoders: EncoderPool;
+  readonly #coder: ProxyCoder;
   readonly #nonce = randomUUID();
   readonly #http: Server;
   #rtc: Rtc | undefined;
@@ -119,7 +120,14 @@ export class Proxy {
     this.#egress = new Egress({ policy: policyOf(config) });
     this.#limits = limitsOf(config);
     this.#chunks = new ChunkStore({ egress: new LongBodies(this.#egress), log, limits: this.#limits });
-    this.#encoders = new EncoderPool(codec, this.#limits.coderBytes);
+    this.#coder = new ProxyCoder({
+      codec,
+      setting: config.TRIBUTARY_CODER,
+      device: config.TRIBUTARY_GPU,
+      limits: this.#limits,
+      rng: newRng(),
+      log,
+    });
     this.#shaper = new Shaper(config.RATE_BYTES_PER_SEC);
     const app = makeApp({
       health: () => ({
@@ -128,6 +136,7 @@ export class Proxy {
         engine: codec.engine,
         sessions: this.#sessions.size,
       }),
+      metrics: this.#coder.metrics,
       nonce: this.#nonce,
       chunks: this.#chunks,
       shaper: this.#shaper,
@@ -147,6 +156,7 @@ export class Proxy {
   async start(): Promise<void> {
     const config = this.#config;
     await listen(this.#http, config.PORT, config.HOST);
+    void this.#coder.start().catch((error: Error) => this.#log("coderFailed", { reason: error.message }));
     const { port } = this.#http.address() as AddressInfo;
     this.udpPort = await pickUdpPort(config.UDP_PORT, config.HOST);
     const native = this.#findNative();
@@ -231,7 +241,7 @@ export class Proxy {
     this.#webTransport?.close();
     this.#udp?.close();
     this.#chunks.close();
-    this.#encoders.free();
+    await this.#coder.close();
     this.#egress.close();
     this.#http.closeAllConnections();
     await new Promise<void>((resolve) => this.#http.close(() => resolve()));
@@ -298,16 +308,16 @@ export class Proxy {
   #makeSession(id: string, channel: Channel, client: Client, onClosed: () => void): Session {
     const codec = this.#codec;
     const chunks = this.#chunks;
-    const encoders = this.#encoders;
+    const coder = this.#coder;
     const shaper = this.#shaper;
     const counters = this.#counters;
     const log = this.#log;
-    const rng = xorshift128(randomBytes(4).readUInt32LE());
+    const rng = newRng();
     const session = new Session({
       id,
       channel,
       codec,
-      encoders,
+      coder,
       rng,
       chunks,
       shaper,
@@ -367,7 +377,7 @@ export class Proxy {
     this.#limits = narrowed(limitsOf(this.#config), values);
     this.#shaper.setRate(this.#limits.rateBytesPerSec);
     this.#chunks.setLimits(this.#limits);
-    this.#encoders.setLimit(this.#limits.coderBytes);
+    this.#coder.setLimits(this.#limits);
     this.#egress.setTimes({
       headMs: this.#limits.originHeadMs,
       stallMs: this.#limits.originStallMs,
@@ -410,9 +420,12 @@ export class Proxy {
       rejectedMessages: this.#counters.rejectedFrames + this.#counters.unreadMessages,
       uptimeMs: performance.now() - this.#startedMs,
       load: this.#load(),
+      coder: this.#coder.report(),
     };
   }
 }
+
+const newRng = () => xorshift128(randomBytes(4).readUInt32LE());
 
 function policyOf(config: ProxyConfig): EgressPolicy {
   const addresses = Object.values(networkInterfaces())

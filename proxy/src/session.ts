@@ -5,10 +5,11 @@
  */
 import type { Rejection } from "@tributary/contract";
 import { encodeFrame, LIMITS, parseFrame, requestIdOf, Sender } from "@tributary/protocol";
-import type { Codec, EncoderPool, Frame, RequestFrame, Rng } from "@tributary/protocol";
+import type { Codec, Frame, RequestFrame, Rng } from "@tributary/protocol";
 import type { Channel, ChannelHandlers } from "./channel";
 import type { ChunkStore, Lease } from "./chunks";
 import { SessionWork, type Client } from "./clients";
+import type { ProxyCoder } from "./coder/coder";
 import type { Counters } from "./counters";
 import { EgressError } from "./egress/error";
 import { hostForLog, type Log } from "./log";
@@ -19,8 +20,8 @@ export interface SessionOptions {
   id: string;
   channel: Channel;
   codec: Codec;
-  /** Those of all sessions. */
-  encoders?: EncoderPool;
+  /** That of all sessions. By default, each request's symbols are coded anew. */
+  coder?: Pick<ProxyCoder, "encoders" | "supplyFor" | "metrics">;
   rng: Rng;
   chunks: Pick<ChunkStore, "open">;
   shaper: Shaper;
@@ -64,6 +65,8 @@ interface PacketDelivery {
   readonly sender: Sender;
   lease: Lease | undefined;
   readonly allowance: Allowance | undefined;
+  /** When the request came. Undefined when its first data packet has left. */
+  askedMs: number | undefined;
   /** Nothing more is sent, because a budget is used up. */
   isSpent: boolean;
 }
@@ -207,9 +210,12 @@ export class Session implements Feeder, ChannelHandlers {
     }
     const allowance = this.#admit(request.token);
     if (allowance && "kind" in allowance) return this.#reject(requestId, allowance);
-    const { codec, encoders, rng } = this.#options;
+    const { codec, coder, rng } = this.#options;
+    const supplyFor = coder?.supplyFor(requestId, this.#onReady);
+    const shared = { ...(coder ? { encoders: coder.encoders } : {}), supplyFor };
     const delivery: PacketDelivery = {
-      sender: new Sender({ request, codec, ...(encoders ? { encoders } : {}), rng, nowMs, memoryFor }),
+      sender: new Sender({ request, codec, ...shared, rng, nowMs, memoryFor }),
+      askedMs: nowMs,
       lease: undefined,
       allowance,
       isSpent: false,
@@ -260,6 +266,10 @@ export class Session implements Feeder, ChannelHandlers {
     }
   }
 
+  readonly #onReady = (): void => {
+    if (!this.#closed) this.#wake();
+  };
+
   /** There may be more to send. If the channel is full, this waits for `handleWritable` or for BLOCKED_MS. */
   #wake(): void {
     if (this.#blocked && this.#options.channel.room <= 0) return;
@@ -274,10 +284,19 @@ export class Session implements Feeder, ChannelHandlers {
       this.#checkBudget(delivery);
       const bytes = delivery.sender.pollTransmit(nowMs);
       this.#settle(delivery);
-      if (bytes && delivery.allowance) delivery.allowance.leftBytes -= bytes.length;
-      if (bytes) return bytes;
+      if (!bytes) continue;
+      if (delivery.allowance) delivery.allowance.leftBytes -= bytes.length;
+      this.#noteResponse(delivery);
+      return bytes;
     }
     return undefined;
+  }
+
+  /** Notes the time until the request's first data packet. */
+  #noteResponse(delivery: PacketDelivery): void {
+    if (delivery.askedMs === undefined || delivery.sender.stats.sentPackets === 0) return;
+    this.#options.coder?.metrics.noteResponse(performance.now() - delivery.askedMs);
+    delivery.askedMs = undefined;
   }
 
   /** Ends the request when its token or its address may get no more bytes. */

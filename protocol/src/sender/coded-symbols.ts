@@ -12,11 +12,20 @@ export const BATCH_SYMBOLS_MAX = 16;
 
 export interface CodedSymbol {
   seed: number;
-  /** Valid until the next batch is made. */
+  /** Valid until the next symbol is asked for. */
   payload: Uint8Array;
 }
 
-export class CodedSymbols {
+/** Where a sender's coded symbols come from: from its own `CodedSymbols`, or from a store that senders share. */
+export interface SymbolSupply {
+  /**
+   * A symbol of the generation that this receiver has not had. `following` tells how many more of it will be asked for
+   * right after this one. Undefined: the symbol is being made. Ask for the same generation again later.
+   */
+  next(generationIndex: number, following: (limit: number) => number): CodedSymbol | undefined;
+}
+
+export class CodedSymbols implements SymbolSupply {
   readonly #seeds = new Uint32Array(BATCH_SYMBOLS_MAX);
   readonly #payloads: Uint8Array;
   /** The present batch: its generation, how many of its symbols were given, and how many it has. */
@@ -39,7 +48,6 @@ export class CodedSymbols {
     this.#payloads = new Uint8Array(BATCH_SYMBOLS_MAX * geometry.symbolBytes);
   }
 
-  /** A new symbol of the generation. `following` tells how many more of it will be asked for right after this one. */
   next(generationIndex: number, following: (limit: number) => number): CodedSymbol {
     if (generationIndex !== this.#generationIndex || this.#given === this.#made) {
       this.#make(generationIndex, 1 + following(BATCH_SYMBOLS_MAX - 1));

@@ -5,7 +5,7 @@
  */
 import type { Rejection } from "@tributary/contract";
 import type { Codec } from "../codec";
-import { CodedSymbols } from "./coded-symbols";
+import { CodedSymbols, type CodedSymbol, type SymbolSupply } from "./coded-symbols";
 import { DigestAnnouncer } from "./digest-announcer";
 import { EncoderPool } from "./encoder-pool";
 import { encodeFrame, encodeData } from "../wire/frames";
@@ -18,12 +18,15 @@ import type { ChunkSource, FeedbackFrame, Frame, GrantFrame, RequestFrame, PlanH
 
 export type SenderOutcome = "complete" | "aborted" | "failed" | "timedOut";
 
+/** Gives a source of coded symbols for one body. */
+export type SupplyFor = (geometry: Geometry, source: ChunkSource) => SymbolSupply;
+
 interface Body {
   head: PlanHead;
   source: ChunkSource;
   geometry: Geometry;
   schedule: Schedule;
-  coded: CodedSymbols;
+  coded: SymbolSupply;
   /** Undefined if the client did not ask for digests, or if the source makes none. */
   digests: DigestAnnouncer | undefined;
 }
@@ -49,10 +52,14 @@ export class Sender {
   #lastFeedbackSequence = -1;
   #epoch = 0;
   #result: SenderOutcome | undefined;
+  /** The generation of the next packet, whose coded symbol is being made. */
+  #awaited: number | undefined;
+  readonly #supplyFor: SupplyFor | undefined;
 
   /**
    * `memoryFor` gives the memory that a data frame is written to. By default each frame has memory of its own. Senders
-   * with the same `encoders` share them. By default a sender has its own.
+   * with the same `encoders` share them. By default a sender has its own. `supplyFor` gives another source of coded
+   * symbols. When a symbol that it was making is ready, the caller polls again.
    */
   constructor(options: {
     request: RequestFrame;
@@ -61,6 +68,7 @@ export class Sender {
     rng: Rng;
     nowMs: number;
     memoryFor?: (byteCount: number) => Uint8Array;
+    supplyFor?: SupplyFor | undefined;
   }) {
     this.#request = options.request;
     this.requestId = options.request.requestId;
@@ -68,6 +76,7 @@ export class Sender {
     this.#encoders = options.encoders ?? this.#ownEncoders!;
     this.#rng = options.rng;
     this.#memoryFor = options.memoryFor;
+    this.#supplyFor = options.supplyFor;
     this.#lastHeardMs = options.nowMs;
     this.#lastSentMs = options.nowMs;
     this.#control.push({ type: "pending", requestId: this.requestId });
@@ -90,7 +99,7 @@ export class Sender {
     if (this.#body || this.#failure || this.finished) return;
     const geometry = geometryOf(head.totalBytes, this.#request.symbolBytes, this.#request.generationSize);
     if (isRejection(geometry)) return this.handleFailure(geometry);
-    const coded = new CodedSymbols(this.#encoders, this.#rng, geometry, source);
+    const coded = this.#supplyFor?.(geometry, source) ?? new CodedSymbols(this.#encoders, this.#rng, geometry, source);
     const announces = this.#request.digests && source.digest;
     const digests = announces ? new DigestAnnouncer(this.requestId, geometry, source) : undefined;
     this.#body = { head, source, geometry, schedule: this.#scheduleFor(geometry), coded, digests };
@@ -214,6 +223,7 @@ export class Sender {
   #startEpoch(body: Body, epoch: number): void {
     this.#epoch = epoch;
     this.#transit.clear();
+    this.#awaited = undefined;
     body.schedule = this.#scheduleFor(body.geometry);
   }
 
@@ -239,18 +249,26 @@ export class Sender {
   }
 
   #nextData(body: Body, nowMs: number): Uint8Array | undefined {
-    const item = body.schedule.next(body.source.availableBytes);
+    const { schedule } = body;
+    const item = this.#awaited ?? schedule.next(body.source.availableBytes);
     if (item === undefined) return undefined;
+    const symbol = this.#sourceSymbol(schedule, item);
+    const coded = symbol === undefined && body.coded.next(item, (limit) => schedule.following(item, limit));
+    this.#awaited = coded === undefined ? item : undefined;
+    if (coded === undefined) return undefined;
     const sequence = this.stats.sentPackets++;
     if (this.#request.mode !== "coded") this.#transit.add({ sequence, item, sentMs: nowMs });
     const sent = this.stats.sentPackets;
     if (!this.#clientHeard && sent >= PLAN_REPEAT_PACKETS && (sent & (sent - 1)) === 0) this.#queuePlan();
-    if (this.#request.mode === "uncoded-mutp") return this.#sourceData(sequence, item, 0);
-    const schedule = body.schedule;
-    if (!(schedule instanceof GrantedSchedule)) return this.#codedData(sequence, item, 0);
-    const grant = schedule.lastGrantSequence & 0xff;
-    if (schedule.symbolIndex === undefined) return this.#codedData(sequence, item, grant);
-    return this.#sourceData(sequence, item * this.#request.generationSize + schedule.symbolIndex, grant);
+    const grant = schedule instanceof GrantedSchedule ? schedule.lastGrantSequence & 0xff : 0;
+    return coded ? this.#codedData(sequence, item, coded, grant) : this.#sourceData(sequence, symbol!, grant);
+  }
+
+  /** The source symbol of the chunk that the packet carries; undefined if it is a coded one. */
+  #sourceSymbol(schedule: Schedule, item: number): number | undefined {
+    if (this.#request.mode === "uncoded-mutp") return item;
+    if (!(schedule instanceof GrantedSchedule) || schedule.symbolIndex === undefined) return undefined;
+    return item * this.#request.generationSize + schedule.symbolIndex;
   }
 
   #sourceData(sequence: number, symbol: number, grant: number): Uint8Array {
@@ -271,9 +289,7 @@ export class Sender {
     );
   }
 
-  #codedData(sequence: number, generationIndex: number, grant: number): Uint8Array {
-    const { coded, schedule } = this.#body!;
-    const { seed, payload } = coded.next(generationIndex, (limit) => schedule.following(generationIndex, limit));
+  #codedData(sequence: number, generationIndex: number, { seed, payload }: CodedSymbol, grant: number): Uint8Array {
     const coding = { kind: "seed", seed, grant } as const;
     return encodeData(
       { type: "data", requestId: this.requestId, sequence, generationIndex, coding, payload },
