@@ -1,6 +1,7 @@
 /** Simulated downloads, jobs in processes of their own, and pictures of the results. */
 export { arrivalPanels } from "./arrivals";
 export { boundMs } from "./bound";
+export { capacityOf, simulateCoders, type CoderLoad, type ModelCoder } from "./coder-queue";
 export { contentOf, sourceOf } from "./content";
 export { drawTo } from "./draw";
 export { simulateHttp } from "./http-client";

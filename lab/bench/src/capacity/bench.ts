@@ -4,21 +4,29 @@
  */
 import { writeFileSync } from "node:fs";
 import os from "node:os";
+import { drawTo } from "@tributary/lab-sim";
 import { countOf, fileOf, FLAG, optionsOf, runBench, TEXT, UsageError } from "../kit/command";
 import { newSitting } from "../kit/sitting";
+import { measureBandwidths } from "./bandwidth";
 import { measureCapacity, measureChurn, measureGrowth, type GrowthRun } from "./measure";
-import { reportOf, type Results } from "./report";
+import { specificationOf } from "./picture";
+import { reportOf, settingText, type Results } from "./report";
 import type { StackOptions } from "./stack";
 
-const USAGE = `npm run bench -- capacity [--quick] [--json FILE] [--row TEXT] [--pace N] [--cores PROXY:GENERATOR]
+const USAGE = `npm run bench -- capacity [--quick] [--json FILE] [--picture FILE] [--row A,B] [--pace N]
+                             [--cores PROXY:GENERATOR]
   --quick       coarse capacities and short growth, about five minutes
   --json FILE   all results
-  --row TEXT    only the parts whose name contains TEXT: capacity-webtransport, capacity-webrtc, growth-1, growth-30,
-                growth-200, churn
+  --picture FILE  the paper's Figs 5 to 11 with our results, .svg or .png
+  --row A,B     only the parts whose name begins with A or B: capacity-webtransport, capacity-webrtc, capacity-anew,
+                bandwidth, growth-1, growth-30, growth-200, churn
   --pace N      viewers arrive N times as fast as in the paper (default 20; 1 takes an hour)
   --cores P:G   the proxy's cores and those of the load generator, as taskset takes them (default 0:1)`;
 
+/** Every packet is coded, and source symbols first. The second one shows what the proxy carries without coding. */
 const MODES = ["coded-mutp", "coded"] as const;
+/** Each request's symbols are coded for it alone, as in the paper. */
+const ANEW = { CODES_ANEW: "1" };
 const ZIPF = 0.5;
 const VERIFY_EVERY = 20;
 const SEED = 1;
@@ -40,18 +48,23 @@ function partsOf(base: Pick<StackOptions, "cores">, quick: boolean, pace: number
       results.growth.push(run);
     },
   });
+  const carry = (name: string, own: Pick<StackOptions, "transport" | "mode" | "proxyEnv">): Part => ({
+    name,
+    run: async (results, print) => {
+      const ramp = { step: 200, exact: quick ? 50 : 25, most: 1400 };
+      const times = { arrivalsPerSec: 50, holdMs: quick ? 5000 : 10_000 };
+      results.capacities.push(await measureCapacity({ ...common, ...own }, ramp, times, print));
+    },
+  });
   return [
-    ...(["webtransport", "webrtc"] as const).map((transport) => ({
-      name: `capacity-${transport}`,
-      run: async (results: Results, print: Print) => {
-        for (const mode of MODES) {
-          print(` ${mode}`);
-          const ramp = { step: 100, exact: quick ? 50 : 25, most: 1200 };
-          const times = { arrivalsPerSec: 50, holdMs: quick ? 5000 : 8000 };
-          results.capacities.push(await measureCapacity({ ...common, transport, mode }, ramp, times, print));
-        }
-      },
-    })),
+    ...(["webtransport", "webrtc"] as const).flatMap((transport) =>
+      MODES.map((mode) => carry(`capacity-${transport}-${mode}`, { transport, mode })),
+    ),
+    carry("capacity-anew", { transport: "webtransport", mode: "coded-mutp", proxyEnv: ANEW }),
+    {
+      name: "bandwidth",
+      run: async (results) => void results.bandwidths.push(...(await measureBandwidths(quick ? 60 : 300))),
+    },
     ...[1, 30, 200].map(grow),
     {
       name: "churn",
@@ -76,14 +89,23 @@ function coresOf(text: string | undefined): StackOptions["cores"] {
 }
 
 async function main(): Promise<number> {
-  const options = optionsOf({ quick: FLAG, json: TEXT, row: { ...TEXT, default: "" }, pace: TEXT, cores: TEXT });
+  const options = optionsOf({
+    quick: FLAG,
+    json: TEXT,
+    picture: TEXT,
+    row: { ...TEXT, default: "" },
+    pace: TEXT,
+    cores: TEXT,
+  });
   const cores = coresOf(options.cores);
   const pace = countOf("pace", options.pace, 100) ?? 20;
   if (process.platform !== "linux") throw new UsageError("this bench pins processes and reads /proc: it needs Linux");
   if (os.cpus().length < 2) throw new UsageError("this bench needs two processors: one for the proxy, one for viewers");
-  const results: Results = { sitting: newSitting(), cores, capacities: [], growth: [], churn: [] };
-  const parts = partsOf({ cores }, options.quick, pace).filter(({ name }) => name.includes(options.row));
-  if (parts.length === 0) throw new UsageError(`no part has ${options.row} in its name`);
+  const results: Results = { sitting: newSitting(), cores, capacities: [], growth: [], churn: [], bandwidths: [] };
+  const parts = partsOf({ cores }, options.quick, pace).filter(({ name }) =>
+    options.row.split(",").some((begin) => name.startsWith(begin)),
+  );
+  if (parts.length === 0) throw new UsageError(`--row: no part's name begins with ${options.row}`);
   let failures = 0;
   for (const part of parts) {
     console.log(part.name);
@@ -93,6 +115,7 @@ async function main(): Promise<number> {
     });
   }
   if (options.json !== undefined) writeFileSync(fileOf(options.json), `${JSON.stringify(results)}\n`);
+  if (options.picture !== undefined) drawTo(options.picture, specificationOf(results, settingText(results)));
   console.log(`\n${reportOf(results)}`);
   return failures > 0 ? 1 : 0;
 }

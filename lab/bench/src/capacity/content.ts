@@ -10,6 +10,13 @@ export const GROUP_MS = (1000 * GROUP_BYTES) / VIEWER_BYTES_PER_SEC;
 /** A video has 160 MB, as the paper's (section IV-C). A viewer that reaches its end begins again. */
 export const GROUPS_PER_VIDEO = Math.floor(160e6 / GROUP_BYTES);
 
+/** Payload, frame header, QUIC, UDP and IPv4 headers, and what Ethernet adds: about 1,200 bytes a packet. */
+const WIRE_BYTES_PER_PACKET = 1200;
+/** The viewers that Gigabit Ethernet carries. */
+export const GIGABIT_VIEWERS = Math.floor(
+  1e9 / 8 / ((VIEWER_BYTES_PER_SEC * WIRE_BYTES_PER_PACKET) / LIMITS.symbolBytesDefault),
+);
+
 const PERIOD_BYTES = 4 * 1024 * 1024;
 /** Neighbouring channels are this far apart in the same random bytes. It is odd, so no two groups are equal. */
 const CHANNEL_STEP_BYTES = 104_729;

@@ -2,6 +2,7 @@
 import { quantile, sum } from "../kit/figures";
 import { percent } from "../kit/table";
 import type { Look } from "./generator";
+import { histogramQuantile, stageSeconds, type Metrics } from "./metrics";
 import { findCapacity, type Capacity, type Hold, type Ramp } from "./ramp";
 import { startStack, type Spent, type Stack, type StackOptions } from "./stack";
 
@@ -13,6 +14,7 @@ export const RESPONSE_SHARE = 0.95;
 const LATE_SHARE_MAX = 0.01;
 /** With less processor time left than this, the generator may be the one that is slow. */
 const GENERATOR_BUSY_MAX = 0.9;
+const RESPONSE_METRIC = "tributary_response_seconds";
 const SETTLE_MS = 3000;
 
 /** One stretch of time with the viewers that were there at its end. */
@@ -22,6 +24,10 @@ export interface Stretch {
   seconds: number;
   requests: number;
   responseMs: { mean: number; p50: number; p95: number; p99: number };
+  /** By the proxy's own clock, from the request to its first data frame. NaN if the proxy does not say. */
+  proxyResponseMsP95: number;
+  /** Time of all coding tasks by stage, s. */
+  stageSec: Record<string, number>;
   completeMsP95: number;
   /** Groups that came too late for the video, of all. */
   lateShare: number;
@@ -65,6 +71,7 @@ class Watch {
   readonly #startMs = performance.now();
   #lastMs = performance.now();
   #last: ReturnType<Stack["spent"]>;
+  #metrics: Metrics = new Map();
 
   readonly #stack: Stack;
 
@@ -83,6 +90,8 @@ class Watch {
     const generator = sharesOf(this.#last.generator, spent.generator, seconds);
     this.#last = spent;
     this.#lastMs = nowMs;
+    const [before, after] = [this.#metrics, await this.#stack.metrics()];
+    this.#metrics = after;
     const responseMs = responsesOf(look);
     return {
       responseMs,
@@ -97,6 +106,8 @@ class Watch {
           p95: quantile(responseMs, RESPONSE_SHARE),
           p99: quantile(responseMs, 0.99),
         },
+        proxyResponseMsP95: 1000 * histogramQuantile(before, after, RESPONSE_METRIC, RESPONSE_SHARE),
+        stageSec: stageSeconds(before, after),
         completeMsP95: quantile(look.completeMs, 0.95),
         lateShare: look.late / Math.max(1, look.completeMs.length),
         bytesPerSec: look.bytes / seconds,
@@ -122,11 +133,16 @@ const responsesOf = ({ responseMs, waitingMs }: Look): number[] => [
   ...waitingMs.filter((ms) => ms > RESPONSE_MS_MAX),
 ];
 
-function heldOf(stretch: Stretch): HeldStretch {
+/** Viewers that got no session, or lost it, are not served: then there are fewer than `wanted`. */
+function heldOf(stretch: Stretch, wanted: number): HeldStretch {
   const { responseMs, lateShare, failures, wrongGroups, generatorBusy } = stretch;
   const isCarried =
-    responseMs.p95 <= RESPONSE_MS_MAX && lateShare <= LATE_SHARE_MAX && failures.length === 0 && wrongGroups === 0;
-  return { ...stretch, isCarried, isGeneratorBound: generatorBusy > GENERATOR_BUSY_MAX };
+    stretch.viewers === wanted &&
+    responseMs.p95 <= RESPONSE_MS_MAX &&
+    lateShare <= LATE_SHARE_MAX &&
+    failures.length === 0 &&
+    wrongGroups === 0;
+  return { ...stretch, viewers: wanted, isCarried, isGeneratorBound: generatorBusy > GENERATOR_BUSY_MAX };
 }
 
 export function stretchText(stretch: Stretch): string {
@@ -162,7 +178,7 @@ export async function measureCapacity(
       await watch.take();
       await pause(holdMs);
       const { stretch, responseMs } = await watch.take();
-      const held = heldOf(stretch);
+      const held = heldOf(stretch, viewers);
       holds.push(held);
       print(`  ${stretchText(held)}${held.isCarried ? "" : ": not carried"}`);
       if (held.isCarried && viewers > best.viewers) best = { viewers, responseMs };

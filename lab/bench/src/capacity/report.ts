@@ -1,8 +1,12 @@
 /** What a person reads: the figures to reach, capacities, and growth with time. Pure: text out. */
+import { groupBy } from "../kit/figures";
 import { sittingsText, type Sitting } from "../kit/sitting";
 import { percent, table } from "../kit/table";
 import { atLeast, figureTable, type Figure } from "../kit/verdict";
+import type { Bandwidth } from "./bandwidth";
+import { GIGABIT_VIEWERS } from "./content";
 import type { CapacityRun, GrowthRun, Stretch } from "./measure";
+import { PAPER } from "./paper";
 import type { StackOptions } from "./stack";
 
 export interface Results {
@@ -11,7 +15,14 @@ export interface Results {
   capacities: CapacityRun[];
   growth: GrowthRun[];
   churn: GrowthRun[];
+  bandwidths: Bandwidth[];
 }
+
+/** What a run measured, in words. */
+export const nameOf = ({ transport, mode, proxyEnv }: CapacityRun["setting"]): string =>
+  [transport === "webtransport" ? "WebTransport" : "WebRTC", mode, ...(proxyEnv?.["CODES_ANEW"] ? ["anew"] : [])].join(
+    ", ",
+  );
 
 /** Floor and aim for the viewers of one proxy on one core. */
 const LIMITS = { webtransport: [300, 800], webrtc: [200, 500] } as const;
@@ -29,21 +40,26 @@ export function figuresOf({ capacities }: Results): Figure[] {
   });
 }
 
+export const settingText = ({ sitting, cores }: Results): string =>
+  `${sittingsText([sitting], [1])}, commit ${sitting.commit}; proxy on core ${cores.proxy}, viewers and origin ` +
+  `on core ${cores.generator}`;
+
 export function reportOf(results: Results): string {
-  const { sitting, cores, capacities, growth, churn } = results;
+  const { capacities, growth, churn } = results;
   const stretches = [
     ...capacities.flatMap(({ holds }) => holds),
     ...[...growth, ...churn].flatMap((run) => run.stretches),
   ];
   const othersAtMost = Math.max(0, ...stretches.map(({ othersBusy }) => othersBusy));
   return [
-    `${sittingsText([sitting], [1])}, commit ${sitting.commit}; proxy on core ${cores.proxy}, viewers and origin on ` +
-      `core ${cores.generator}`,
+    settingText(results),
     ...(othersAtMost > OTHERS_MAX
       ? [`Other programs took up to ${percent(othersAtMost)} of a core: these figures are too low.`]
       : []),
     ...(capacities.length > 0 ? [capacityTable(capacities)] : []),
     ...[...growth, ...churn].map(growthTable),
+    ...(results.bandwidths.length > 0 ? [bandwidthTable(results.bandwidths)] : []),
+    paperTable(),
     "Figures to reach:",
     figureTable(figuresOf(results)),
   ].join("\n\n");
@@ -51,9 +67,9 @@ export function reportOf(results: Results): string {
 
 function capacityTable(runs: readonly CapacityRun[]): string {
   const head = [
-    "transport",
-    "mode",
+    "over, mode",
     "viewers",
+    "with a whole core",
     "response 50 %",
     "95 %",
     "99 %",
@@ -65,13 +81,15 @@ function capacityTable(runs: readonly CapacityRun[]): string {
   const lines = runs.map(({ setting, viewers, isAtLeast, holds }) => {
     const held = holds.findLast((hold) => hold.viewers === viewers && hold.isCarried);
     return [
-      setting.transport,
-      setting.mode,
+      nameOf(setting),
       `${isAtLeast ? "at least " : ""}${viewers}`,
-      ...(held ? cellsOf(held) : []),
+      ...(held ? [(viewers / held.proxyBusy).toFixed(0), ...cellsOf(held)] : []),
     ];
   });
-  return `Capacity: the most viewers with 95 % of the responses within 100 ms\n\n${table(head, lines)}`;
+  return (
+    "Capacity: the most viewers with 95 % of the responses within 100 ms, and how many the processor time of each " +
+    `viewer would allow. Gigabit Ethernet carries ${GIGABIT_VIEWERS}.\n\n${table(head, lines)}`
+  );
 }
 
 const ms = (value: number): string => `${value.toFixed(1)} ms`;
@@ -91,7 +109,25 @@ function growthTable({ setting, pace, meanStaySec, stretches }: GrowthRun): stri
   const lines = stretches.map((each) => [each.atSec.toFixed(0), String(each.viewers), ...cellsOf(each)]);
   const stay = meanStaySec === undefined ? "viewers stay" : `viewers stay for ${meanStaySec} s in the mean`;
   return (
-    `${setting.channels} channels, ${setting.transport}, ${setting.mode}; arrivals ${pace} times as fast as in the ` +
+    `${setting.channels} channels, ${nameOf(setting)}; arrivals ${pace} times as fast as in the ` +
     `paper, ${stay}\n\n${table(head, lines)}`
   );
 }
+
+function bandwidthTable(bandwidths: readonly Bandwidth[]): string {
+  const head = ["op", "cores", "n", ...new Set(bandwidths.map(({ symbolBytes }) => `${symbolBytes} B`))];
+  const keyOf = ({ op, threads, symbolCount }: Bandwidth): string => `${op} ${threads} ${symbolCount}`;
+  const lines = [...groupBy(bandwidths, keyOf).values()].map((own) => [
+    own[0].op,
+    String(own[0].threads),
+    String(own[0].symbolCount),
+    ...own.map(({ bytesPerSec }) => (bytesPerSec / 1e6).toFixed(0)),
+  ]);
+  return `Coding on the CPU, MB/s, by block size (${bandwidths[0]!.engine})\n\n${table(head, lines)}`;
+}
+
+const paperTable = (): string =>
+  `The paper says\n\n${table(
+    ["figure", "section", "what", "value"],
+    PAPER.map(({ figure, section, what, value, unit }) => [figure, section, what, `${value} ${unit}`]),
+  )}`;

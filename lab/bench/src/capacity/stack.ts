@@ -9,6 +9,7 @@ import type { ProxyInfo } from "@tributary/client";
 import { exitOf, linesOf } from "../kit/driver";
 import { coresBusySec, coresIn, processorSecOf } from "../kit/machine";
 import type { Look, Order, Setting } from "./generator";
+import { parseMetrics, type Metrics } from "./metrics";
 
 /** Lists as `taskset -c` takes them. */
 export interface Cores {
@@ -22,6 +23,8 @@ export interface Stack {
   look(): Promise<Look>;
   /** Processor time so far of the proxy, and of the generator with the origin. */
   spent(): { proxy: Spent; generator: Spent };
+  /** What the proxy says of itself now. */
+  metrics(): Promise<Metrics>;
   stop(): Promise<void>;
 }
 
@@ -116,6 +119,7 @@ export async function startStack({ cores, proxyEnv, ...setting }: StackOptions):
       tell: async (order) => void (await ask(order)),
       look: async () => (await ask({ kind: "look" }))!,
       spent: () => ({ proxy: spentBy(cores.proxy, [proxy]), generator: spentBy(cores.generator, [generator, origin]) }),
+      metrics: async () => parseMetrics(await (await fetch(`${url}/metrics`)).text()),
       stop,
     };
   } catch (error) {
