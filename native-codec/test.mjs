@@ -2,6 +2,7 @@
  * Tests the C++ with AddressSanitizer and UBSan, built by g++:
  *
  * - the core, by test/codec_test.cc and by 10^6 operations of test/codec_fuzz.cc;
+ * - the GPU's kernels, compiled for the host, by test/gpu_kernels_test.cc;
  * - the addon, by native-codec's Jest tests and with failing allocations (test/addon-faults.mjs). This needs the
  *   compiled TypeScript (`npm run build`);
  * - the core for AArch64 under qemu, by test/codec_test.cc without sanitizers. This needs a cross compiler and qemu
@@ -10,6 +11,7 @@
  *   node native-codec/test.mjs                 runs everything; prints lines `N passed, N failed`
  *   node native-codec/test.mjs SEED            replays one case of codec_test.cc
  *   node native-codec/test.mjs SEED CASES      runs CASES cases of codec_test.cc from SEED on
+ *   node native-codec/test.mjs gpu             tests the GPU's kernels alone; add a seed to run one case
  *   node native-codec/test.mjs addon           tests the addon alone; add `faults` or `jest` to run one half of it
  */
 import { spawnSync } from "node:child_process";
@@ -109,8 +111,10 @@ async function testsAddon(half) {
 
 const args = process.argv.slice(2);
 if (args[0] === "addon") process.exit((await testsAddon(args[1])) ? 0 : 1);
+if (args[0] === "gpu") process.exit(shows(await buildSanitized("gpu_kernels_test"), args.slice(1)) ? 0 : 1);
 const test = await buildSanitized("codec_test");
 if (args.length > 0) process.exit(shows(test, args) ? 0 : 1);
 const fuzz = await buildSanitized("codec_fuzz");
-const passed = [shows(test, []), shows(fuzz, ["1", FUZZ_OPERATIONS]), await testsAddon(), testsArm()];
+const gpu = await buildSanitized("gpu_kernels_test");
+const passed = [shows(test, []), shows(fuzz, ["1", FUZZ_OPERATIONS]), shows(gpu, []), await testsAddon(), testsArm()];
 process.exit(passed.every(Boolean) ? 0 : 1);

@@ -128,10 +128,13 @@ function buildSanitizedCore() {
 
 const inTest = (...names) => names.map((name) => join("test", `${name}.cc`));
 
+const inGpu = (...names) => names.map((name) => join("src", "gpu", `${name}.cc`));
+
 /** The source files of each test program. */
 export const TEST_SOURCES = {
   codec_test: inTest("codec_test", "coder_properties", "engine_properties", "misuse_properties", "support"),
   codec_fuzz: inTest("codec_fuzz", "support"),
+  gpu_kernels_test: [...inTest("gpu_kernels_test", "support"), ...inGpu("kernels_host", "host_simt")],
 };
 
 /** Builds a test program with the sanitized core and returns its path. Ends the process if that fails. */

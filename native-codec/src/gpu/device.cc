@@ -1,0 +1,340 @@
+/** Batches, slots and copies of the GPU coder. */
+#include "gpu/device.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tributary::gpu {
+namespace {
+
+constexpr size_t kSlotCount = 4;
+/** A batch ends when its sources or its outputs have this many bytes. */
+constexpr size_t kBatchBytes = size_t{8} << 20;
+constexpr size_t kAlign = 256;
+
+constexpr size_t aligned(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+
+Error misuse(const char* what, size_t got, size_t limit) {
+  return {Failure::kMisuse,
+          std::string(what) + " is " + std::to_string(got) + ", and must be 1 to " + std::to_string(limit)};
+}
+
+Error checkTask(const Task& task) {
+  const auto outside = [](uint32_t value, uint32_t limit) { return value == 0 || value > limit; };
+  if (outside(task.sourceCount, kTaskSymbolCountMax))
+    return misuse("sourceCount", task.sourceCount, kTaskSymbolCountMax);
+  if (outside(task.symbolBytes, kTaskSymbolBytesMax))
+    return misuse("symbolBytes", task.symbolBytes, kTaskSymbolBytesMax);
+  if (outside(task.outputCount, kTaskOutputCountMax))
+    return misuse("outputCount", task.outputCount, kTaskOutputCountMax);
+  return {};
+}
+
+/** Copies `count` rows of `bytes` bytes. */
+void copyRows(uint8_t* to, size_t toStride, const uint8_t* from, size_t fromStride, size_t bytes, size_t count) {
+  if (toStride == bytes && fromStride == bytes) {
+    memcpy(to, from, bytes * count);
+    return;
+  }
+  for (size_t row = 0; row < count; row++) memcpy(to + row * toStride, from + row * fromStride, bytes);
+}
+
+}  // namespace
+
+/** One task of a batch, with the places of its parts in the slot's device memory. */
+struct Placed {
+  const Task* task;
+  bool sourcesAreDirect;
+  bool outputsAreDirect;
+  size_t seeds = 0;
+  size_t coefficients = 0;
+  size_t sources = 0;
+  size_t words = 0;
+  size_t outputs = 0;
+
+  size_t stride() const { return paddedBytes(task->symbolBytes); }
+  size_t coefficientStride() const { return ceilDivide(task->sourceCount, kCoefficientAlign) * kCoefficientAlign; }
+  size_t sourceBytes() const { return stride() * task->sourceCount; }
+  size_t outputBytes() const { return stride() * task->outputCount; }
+};
+
+/**
+ * The device memory of a batch: what is uploaded from the pinned buffer, what is not, what is downloaded to the pinned
+ * buffer, what is not. The pinned buffer has the first and the third part.
+ */
+struct Device::Batch {
+  std::vector<Placed> tasks;
+  size_t uploadBytes = 0;
+  size_t downloadAt = 0;
+  size_t downloadBytes = 0;
+  size_t totalBytes = 0;
+
+  void place();
+};
+
+void Device::Batch::place() {
+  size_t next = 0;
+  const auto take = [&next](size_t bytes) {
+    const size_t place = next;
+    next += aligned(bytes);
+    return place;
+  };
+  take(tasks.size() * sizeof(Job));
+  for (Placed& placed : tasks) {
+    const Task& task = *placed.task;
+    if (task.seeds != nullptr) placed.seeds = take(task.outputCount * sizeof(uint32_t));
+    if (task.seeds == nullptr) placed.coefficients = take(task.outputCount * placed.coefficientStride());
+    if (!placed.sourcesAreDirect) placed.sources = take(placed.sourceBytes());
+  }
+  uploadBytes = next;
+  for (Placed& placed : tasks) {
+    const Task& task = *placed.task;
+    if (task.seeds != nullptr) placed.coefficients = take(task.outputCount * placed.coefficientStride());
+    if (placed.sourcesAreDirect) placed.sources = take(placed.sourceBytes());
+    placed.words = take(wordBytes(task.sourceCount, task.outputCount));
+  }
+  downloadAt = next;
+  for (Placed& placed : tasks) {
+    if (!placed.outputsAreDirect) placed.outputs = take(placed.outputBytes());
+  }
+  downloadBytes = next - downloadAt;
+  for (Placed& placed : tasks) {
+    if (placed.outputsAreDirect) placed.outputs = take(placed.outputBytes());
+  }
+  totalBytes = next;
+}
+
+struct Device::Slot {
+  StreamHandle stream = nullptr;
+  DeviceAddress memory = 0;
+  size_t memoryBytes = 0;
+  void* pinned = nullptr;
+  size_t pinnedBytes = 0;
+  Batch batch;
+  bool isBusy = false;
+
+  uint8_t* uploads() const { return static_cast<uint8_t*>(pinned); }
+};
+
+Device::Device(std::unique_ptr<Context> context) : context_(std::move(context)) {}
+
+std::unique_ptr<Device> Device::open(Error& error, const char* library) {
+  std::unique_ptr<Context> context = Context::open(error, library);
+  if (context == nullptr) return nullptr;
+  std::unique_ptr<Device> device(new Device(std::move(context)));
+  for (size_t i = 0; i < kSlotCount; i++) {
+    device->slots_.push_back(std::make_unique<Slot>());
+    constexpr unsigned kNonBlocking = 1;
+    error = device->context_->errorOf(device->context_->driver().createStream(&device->slots_[i]->stream, kNonBlocking),
+                                      "cuStreamCreate");
+    if (error) return nullptr;
+  }
+  return device;
+}
+
+Device::~Device() {
+  const Driver& driver = context_->driver();
+  driver.setContext(nullptr);
+  (void)context_->attach();
+  for (const auto& slot : slots_) {
+    if (slot->stream != nullptr) {
+      driver.waitForStream(slot->stream);
+      driver.destroyStream(slot->stream);
+    }
+    if (slot->memory != 0) driver.release(slot->memory);
+    if (slot->pinned != nullptr) driver.releasePinned(slot->pinned);
+  }
+  for (const auto& [memory, bytes] : pinned_) driver.releasePinned(const_cast<uint8_t*>(memory));
+}
+
+uint8_t* Device::allocate(size_t bytes) {
+  constexpr unsigned kPortable = 1;
+  void* memory = nullptr;
+  if (context_->attach() || context_->driver().allocatePinned(&memory, bytes, kPortable) != kDriverOk) return nullptr;
+  const std::lock_guard lock(mutex_);
+  pinned_[static_cast<uint8_t*>(memory)] = bytes;
+  return static_cast<uint8_t*>(memory);
+}
+
+void Device::release(uint8_t* memory) {
+  const std::lock_guard lock(mutex_);
+  if (pinned_.erase(memory) == 0 || context_->attach()) return;
+  context_->driver().releasePinned(memory);
+}
+
+bool Device::isPinned(const uint8_t* memory, size_t bytes) const {
+  const std::lock_guard lock(mutex_);
+  auto block = pinned_.upper_bound(memory);
+  if (block == pinned_.begin()) return false;
+  --block;
+  return memory + bytes <= block->first + block->second;
+}
+
+/** Makes the slot's memory large enough. */
+Error Device::reserve(Slot& slot, const Batch& batch) {
+  const Driver& driver = context_->driver();
+  if (slot.memoryBytes < batch.totalBytes) {
+    if (slot.memory != 0) driver.release(slot.memory);
+    slot.memory = 0;
+    slot.memoryBytes = 0;
+    if (Error error = context_->errorOf(driver.allocate(&slot.memory, batch.totalBytes), "device memory")) return error;
+    slot.memoryBytes = batch.totalBytes;
+  }
+  const size_t pinnedBytes = batch.uploadBytes + batch.downloadBytes;
+  if (slot.pinnedBytes < pinnedBytes) {
+    if (slot.pinned != nullptr) driver.releasePinned(slot.pinned);
+    slot.pinned = nullptr;
+    slot.pinnedBytes = 0;
+    if (Error error = context_->errorOf(driver.allocatePinned(&slot.pinned, pinnedBytes, 0), "pinned memory")) {
+      return error;
+    }
+    slot.pinnedBytes = pinnedBytes;
+  }
+  return {};
+}
+
+/** Fills the pinned buffer and starts the copies to the device. */
+Error Device::upload(Slot& slot, const Batch& batch) {
+  const Driver& driver = context_->driver();
+  for (const Placed& placed : batch.tasks) {
+    const Task& task = *placed.task;
+    if (task.seeds != nullptr) {
+      memcpy(slot.uploads() + placed.seeds, task.seeds, task.outputCount * sizeof(uint32_t));
+    } else {
+      uint8_t* to = slot.uploads() + placed.coefficients;
+      memset(to, 0, task.outputCount * placed.coefficientStride());
+      copyRows(to, placed.coefficientStride(), task.coefficients, task.coefficientStride, task.sourceCount,
+               task.outputCount);
+    }
+    if (placed.sourcesAreDirect) {
+      const int result =
+          driver.copyToDevice(slot.memory + placed.sources, task.sources, placed.sourceBytes(), slot.stream);
+      if (Error error = context_->errorOf(result, "copy to the device")) return error;
+    } else {
+      copyRows(slot.uploads() + placed.sources, placed.stride(), task.sources, task.sourceStride, task.symbolBytes,
+               task.sourceCount);
+    }
+  }
+  return context_->errorOf(driver.copyToDevice(slot.memory, slot.pinned, batch.uploadBytes, slot.stream),
+                           "copy to the device");
+}
+
+Error Device::download(Slot& slot, const Batch& batch) {
+  const Driver& driver = context_->driver();
+  for (const Placed& placed : batch.tasks) {
+    if (!placed.outputsAreDirect) continue;
+    const int result =
+        driver.copyToHost(placed.task->outputs, slot.memory + placed.outputs, placed.outputBytes(), slot.stream);
+    if (Error error = context_->errorOf(result, "copy to the host")) return error;
+  }
+  if (batch.downloadBytes == 0) return {};
+  return context_->errorOf(driver.copyToHost(slot.uploads() + batch.uploadBytes, slot.memory + batch.downloadAt,
+                                             batch.downloadBytes, slot.stream),
+                           "copy to the host");
+}
+
+Error Device::start(Slot& slot, std::span<const Task> tasks) {
+  Batch& batch = slot.batch;
+  batch.tasks.clear();
+  uint32_t tiles = 0, sourceCountMax = 0;
+  for (const Task& task : tasks) {
+    const size_t stride = paddedBytes(task.symbolBytes);
+    batch.tasks.push_back({&task, task.sourceStride == stride && isPinned(task.sources, stride * task.sourceCount),
+                           task.outputStride == stride && isPinned(task.outputs, stride * task.outputCount)});
+    tiles += static_cast<uint32_t>(stride / kTileBytes);
+    sourceCountMax = std::max(sourceCountMax, task.sourceCount);
+  }
+  batch.place();
+  if (Error error = reserve(slot, batch)) return error;
+  // Enough blocks for two on each multiprocessor, twice over. More would stage the sources more often.
+  const uint32_t parts = ceilDivide(4 * facts().multiprocessors, tiles);
+  Job next = {};
+  bool draws = false;
+  for (size_t i = 0; i < batch.tasks.size(); i++) {
+    const Placed& placed = batch.tasks[i];
+    const Task& task = *placed.task;
+    const auto stride = static_cast<uint32_t>(placed.stride());
+    const Job job = {slot.memory + placed.sources,
+                     slot.memory + placed.outputs,
+                     slot.memory + placed.coefficients,
+                     task.seeds != nullptr ? slot.memory + placed.seeds : 0,
+                     slot.memory + placed.words,
+                     task.sourceCount,
+                     task.outputCount,
+                     stride,
+                     static_cast<uint32_t>(placed.coefficientStride()),
+                     next.firstBlockOfDraw,
+                     next.firstBlockOfExpand,
+                     next.firstBlockOfProduct,
+                     std::min(parts, ceilDivide(task.outputCount, kTensorOutputs))};
+    memcpy(slot.uploads() + i * sizeof job, &job, sizeof job);
+    draws |= task.seeds != nullptr;
+    next.firstBlockOfDraw += blocksOfDraw(task.sourceCount, task.outputCount);
+    next.firstBlockOfExpand += blocksOfExpand(task.sourceCount, task.outputCount);
+    next.firstBlockOfProduct += stride / kTileBytes * job.parts;
+  }
+  slot.isBusy = true;
+  if (Error error = upload(slot, batch)) return error;
+  const auto jobCount = static_cast<uint32_t>(batch.tasks.size());
+  const uint32_t segment = context_->segmentSources(sourceCountMax);
+  const auto launch = [&](Kernel kernel, uint32_t blocks) {
+    return context_->launch(kernel, slot.stream, blocks, slot.memory, jobCount, segment);
+  };
+  if (draws) {
+    if (Error error = launch(Kernel::kDrawCoefficients, next.firstBlockOfDraw)) return error;
+  }
+  if (Error error = launch(Kernel::kExpandCoefficients, next.firstBlockOfExpand)) return error;
+  if (Error error = launch(Kernel::kProductTensor, next.firstBlockOfProduct)) return error;
+  return download(slot, batch);
+}
+
+/** Waits for a slot's batch and copies its outputs out of the pinned buffer. */
+Error Device::finish(Slot& slot) {
+  if (!slot.isBusy) return {};
+  slot.isBusy = false;
+  const Batch& batch = slot.batch;
+  if (Error error = context_->errorOf(context_->driver().waitForStream(slot.stream), "coding")) return error;
+  for (const Placed& placed : batch.tasks) {
+    if (placed.outputsAreDirect) continue;
+    copyRows(placed.task->outputs, placed.task->outputStride,
+             slot.uploads() + batch.uploadBytes + placed.outputs - batch.downloadAt, placed.stride(),
+             placed.task->symbolBytes, placed.task->outputCount);
+  }
+  return {};
+}
+
+Outcome Device::multiply(std::span<const Task> tasks) {
+  Outcome outcome;
+  for (const Task& task : tasks) {
+    if ((outcome.error = checkTask(task))) return outcome;
+  }
+  if ((outcome.error = context_->attach())) return outcome;
+  std::vector<size_t> ends;
+  size_t finished = 0;
+  const auto finishNext = [&] {
+    outcome.error = finish(*slots_[finished % kSlotCount]);
+    if (!outcome.error) outcome.done = ends[finished];
+    finished++;
+  };
+  for (size_t first = 0; first < tasks.size() && !outcome.error; first = ends.back()) {
+    size_t end = first, sourceBytes = 0, outputBytes = 0;
+    while (end < tasks.size() && std::max(sourceBytes, outputBytes) < kBatchBytes) {
+      sourceBytes += paddedBytes(tasks[end].symbolBytes) * tasks[end].sourceCount;
+      outputBytes += paddedBytes(tasks[end].symbolBytes) * tasks[end].outputCount;
+      end++;
+    }
+    if (ends.size() - finished == kSlotCount) finishNext();
+    if (outcome.error) break;
+    outcome.error = start(*slots_[ends.size() % kSlotCount], tasks.subspan(first, end - first));
+    ends.push_back(end);
+  }
+  while (finished < ends.size() && !outcome.error) finishNext();
+  // After a failure no copy may still run, because the caller owns the memory again.
+  for (const auto& slot : slots_) {
+    if (slot->isBusy) context_->driver().waitForStream(slot->stream);
+    slot->isBusy = false;
+  }
+  return outcome;
+}
+
+}  // namespace tributary::gpu

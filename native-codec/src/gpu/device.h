@@ -1,0 +1,88 @@
+/**
+ * The GPU coder: products over GF(2^8) from host memory to host memory. It cuts tasks into batches. While one batch is
+ * coded, the next one is copied to the device and the last one back.
+ *
+ * Memory that `allocate` returns is pinned: the device reads and writes it directly, if the rows of a task start every
+ * paddedBytes(symbolBytes) bytes. All other memory goes through a pinned buffer, which costs a copy on the CPU.
+ */
+#ifndef TRIBUTARY_GPU_DEVICE_H_
+#define TRIBUTARY_GPU_DEVICE_H_
+
+#include <map>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "gpu/context.h"
+
+namespace tributary::gpu {
+
+/** Limits of a task. */
+inline constexpr uint32_t kTaskSymbolCountMax = 512;
+inline constexpr uint32_t kTaskSymbolBytesMax = 65536;
+inline constexpr uint32_t kTaskOutputCountMax = 512;
+
+/** The distance of rows that needs no copy on the CPU. */
+constexpr size_t paddedBytes(size_t symbolBytes) { return (symbolBytes + kTileBytes - 1) / kTileBytes * kTileBytes; }
+
+/**
+ * outputs = coefficients x sources. It encodes with the coefficients of seeds, recodes with those of vectors, and
+ * decodes with the inverse of the received vectors. All memory stays the caller's.
+ */
+struct Task {
+  const uint8_t* sources;
+  size_t sourceStride;
+  uint32_t sourceCount;
+  uint32_t symbolBytes;
+  uint8_t* outputs;
+  size_t outputStride;
+  uint32_t outputCount;
+  /** One seed for each output, or nullptr. */
+  const uint32_t* seeds;
+  /** If `seeds` is nullptr: sourceCount bytes for each output, in rows that start every `coefficientStride` bytes. */
+  const uint8_t* coefficients;
+  size_t coefficientStride;
+};
+
+/** The first `done` tasks are done. If `error` is set, the outputs of all others are undefined. */
+struct Outcome {
+  size_t done = 0;
+  Error error;
+};
+
+class Device {
+ public:
+  /** Returns nullptr, with the reason in `error`, if this machine has no usable GPU. */
+  static std::unique_ptr<Device> open(Error& error, const char* library = "libcuda.so.1");
+  ~Device();
+
+  const DeviceFacts& facts() const { return context_->facts(); }
+  const Context& context() const { return *context_; }
+  /** Codes all tasks and returns. One thread at a time may call it. */
+  Outcome multiply(std::span<const Task> tasks);
+  /** Returns pinned memory, or nullptr. Any thread may call this and `release`. */
+  uint8_t* allocate(size_t bytes);
+  void release(uint8_t* memory);
+
+ private:
+  struct Slot;
+  struct Batch;
+
+  explicit Device(std::unique_ptr<Context> context);
+  Error start(Slot& slot, std::span<const Task> tasks);
+  Error finish(Slot& slot);
+  Error reserve(Slot& slot, const Batch& batch);
+  Error upload(Slot& slot, const Batch& batch);
+  Error download(Slot& slot, const Batch& batch);
+  bool isPinned(const uint8_t* memory, size_t bytes) const;
+
+  std::unique_ptr<Context> context_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  mutable std::mutex mutex_;
+  /** The pinned blocks: first byte and size. */
+  std::map<const uint8_t*, size_t> pinned_;
+};
+
+}  // namespace tributary::gpu
+
+#endif  // TRIBUTARY_GPU_DEVICE_H_
