@@ -7,9 +7,20 @@ import { carryFaults, isByBrowser, openBrowser, segmentMismatch, startFleet, typ
 import { loadNativeTransport } from "@tributary/native-transport";
 import { accessLog, eventually, faults, getJson, past, playPage } from "./support";
 
+/**
+ * The proxies' coders. A slowed CPU coder stands in for a GPU. With the plain engine, coders are cheaper for a proxy's
+ * event loop than coding on it.
+ */
+const CODERS: readonly Record<string, string>[] = [
+  { TRIBUTARY_CODER: "auto" },
+  { TRIBUTARY_CODER: "cpu" },
+  { TRIBUTARY_CODER: "gpu", TRIBUTARY_GPU: "stand-in", TRIBUTARY_ENGINE: "scalar" },
+  { TRIBUTARY_CODER: "both", TRIBUTARY_GPU: "stand-in", TRIBUTARY_ENGINE: "scalar" },
+];
+
 let fleet: Fleet;
 beforeAll(async () => {
-  fleet = await startFleet({ proxyCount: 4, ports: "any" });
+  fleet = await startFleet({ proxyCount: 4, ports: "any", proxyEnv: (index) => CODERS[index]! });
 });
 afterAll(() => fleet.stop());
 
@@ -131,4 +142,28 @@ test("in mode direct the hls page plays without a proxy", async () => {
   const media = (await accessLog(fleet, startedMs)).filter((entry) => entry.path.endsWith(".m4s"));
   expect(media.length).toBeGreaterThan(0);
   expect(media.filter((entry) => !isByBrowser(entry))).toEqual([]);
+});
+
+/** The last test: what the proxies coded for all pages before. */
+test("the pages' coded packets came from each setting of the coders", async () => {
+  const seen = await Promise.all(
+    fleet.proxies.map(async ({ url }) => {
+      const metrics = await (await fetch(`${url}/metrics`)).text();
+      const value = (name: string): number => Number(metrics.split(`\n${name} `)[1]?.split("\n")[0]);
+      const symbols = (what: string): number => value(`tributary_coder_symbols_total{what="${what}"}`);
+      return {
+        coders: value("tributary_coders"),
+        isSent: symbols("sent") > 0,
+        byCoders: symbols("service") > 0,
+        failed: value('tributary_coder_tasks_total{outcome="failed"}'),
+      };
+    }),
+  );
+  const sound = { isSent: true, failed: 0 };
+  expect(seen).toMatchObject([
+    { ...sound, coders: 1 },
+    { ...sound, coders: 1 },
+    { ...sound, coders: 2, byCoders: true },
+    { ...sound, coders: 2, byCoders: true },
+  ]);
 });

@@ -83,7 +83,8 @@ export class ProxyCoder {
     const cpu = this.#openCpu();
     const rates: Record<string, number> = {};
     if (setting === "auto" && gpu) {
-      for (const coder of [cpu, gpu]) rates[`${coder.name}MbPerMs`] = Math.round(await measureRate(codec, coder));
+      for (const coder of [cpu, gpu])
+        rates[`${coder.name}MbPerMs`] = Math.round(10 * (await measureRate(codec, coder))) / 10;
     }
     const isWorthIt = setting !== "auto" || rates[`${gpu?.name}MbPerMs`]! >= GPU_SHARE_MIN * rates["cpuMbPerMs"]!;
     const chosen = !gpu || !isWorthIt ? [cpu] : setting === "gpu" ? [gpu, only("decode", cpu)] : [gpu, cpu];

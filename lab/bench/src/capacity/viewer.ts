@@ -48,7 +48,8 @@ const WINDOW_PACKETS = 2 * GROUP_SYMBOLS;
 export class Viewer {
   #channel: Channel | undefined;
   #receiver: Receiver | undefined;
-  #requestId = 0;
+  /** Ids begin at random (protocol.md §4.1), because viewers with the same id share no coded packets. */
+  #requestId = Math.floor(Math.random() * 0x7fff_ffff);
   #group = 0;
   #bytesOk = true;
   #sentMs = 0;
