@@ -2,7 +2,8 @@
  * Tests the C++ with AddressSanitizer and UBSan, built by g++:
  *
  * - the core, by test/codec_test.cc and by 10^6 operations of test/codec_fuzz.cc;
- * - the GPU's kernels, compiled for the host, by test/gpu_kernels_test.cc;
+ * - the GPU's kernels, compiled for the host, by test/gpu_kernels_test.cc, and the GPU coder on a stand-in for the
+ *   driver, by test/gpu_device_test.cc;
  * - the addon, by native-codec's Jest tests and with failing allocations (test/addon-faults.mjs). This needs the
  *   compiled TypeScript (`npm run build`);
  * - the core for AArch64 under qemu, by test/codec_test.cc without sanitizers. This needs a cross compiler and qemu
@@ -11,7 +12,7 @@
  *   node native-codec/test.mjs                 runs everything; prints lines `N passed, N failed`
  *   node native-codec/test.mjs SEED            replays one case of codec_test.cc
  *   node native-codec/test.mjs SEED CASES      runs CASES cases of codec_test.cc from SEED on
- *   node native-codec/test.mjs gpu             tests the GPU's kernels alone; add a seed to run one case
+ *   node native-codec/test.mjs gpu             tests the GPU coder alone; add a seed to run one case of its kernels
  *   node native-codec/test.mjs addon           tests the addon alone; add `faults` or `jest` to run one half of it
  */
 import { spawnSync } from "node:child_process";
@@ -19,6 +20,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
+  buildDriverDouble,
   buildSanitized,
   buildSanitizedAddon,
   COMMON_FLAGS,
@@ -109,12 +111,18 @@ async function testsAddon(half) {
   return passed.every(Boolean);
 }
 
+/** Tests the GPU's kernels; without a seed also the GPU coder. */
+async function testsGpu(seed) {
+  const kernels = shows(await buildSanitized("gpu_kernels_test"), seed);
+  if (seed.length > 0) return kernels;
+  return shows(await buildSanitized("gpu_device_test"), [await buildDriverDouble()]) && kernels;
+}
+
 const args = process.argv.slice(2);
 if (args[0] === "addon") process.exit((await testsAddon(args[1])) ? 0 : 1);
-if (args[0] === "gpu") process.exit(shows(await buildSanitized("gpu_kernels_test"), args.slice(1)) ? 0 : 1);
+if (args[0] === "gpu") process.exit((await testsGpu(args.slice(1))) ? 0 : 1);
 const test = await buildSanitized("codec_test");
 if (args.length > 0) process.exit(shows(test, args) ? 0 : 1);
 const fuzz = await buildSanitized("codec_fuzz");
-const gpu = await buildSanitized("gpu_kernels_test");
-const passed = [shows(test, []), shows(fuzz, ["1", FUZZ_OPERATIONS]), shows(gpu, []), await testsAddon(), testsArm()];
+const passed = [shows(test, []), shows(fuzz, ["1", FUZZ_OPERATIONS]), await testsGpu([]), await testsAddon(), testsArm()];
 process.exit(passed.every(Boolean) ? 0 : 1);

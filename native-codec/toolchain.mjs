@@ -135,7 +135,19 @@ export const TEST_SOURCES = {
   codec_test: inTest("codec_test", "coder_properties", "engine_properties", "misuse_properties", "support"),
   codec_fuzz: inTest("codec_fuzz", "support"),
   gpu_kernels_test: [...inTest("gpu_kernels_test", "support"), ...inGpu("kernels_host", "host_simt")],
+  gpu_device_test: [...inTest("gpu_device_test", "support"), ...inGpu("context", "device", "driver", "modules")],
 };
+
+/** Builds the stand-in for the GPU's driver (test/gpu_driver_double.cc), sanitized, and returns its file. */
+export async function buildDriverDouble() {
+  const objectDir = join(SANITIZED_DIR, "double");
+  const file = join(objectDir, "driver.so");
+  const sources = [...inTest("gpu_driver_double"), ...inGpu("kernels_host", "host_simt")];
+  const entries = sources.map((source) => ({ file: source, flags: [] }));
+  const objects = await compileAll(entries, ["-fPIC", "-fvisibility=hidden", ...SANITIZED_FLAGS], objectDir);
+  await compile(["-shared", ...SANITIZERS, ...objects, "-o", file]);
+  return file;
+}
 
 /** Builds a test program with the sanitized core and returns its path. Ends the process if that fails. */
 export async function buildSanitized(name) {
@@ -144,7 +156,7 @@ export async function buildSanitized(name) {
     const core = await buildSanitizedCore();
     const sources = TEST_SOURCES[name].map((file) => ({ file, flags: [] }));
     const own = await compileAll(sources, SANITIZED_FLAGS, SANITIZED_DIR);
-    await compile([...SANITIZERS, WRAP_ALLOCATIONS, ...own, ...core, "-o", program]);
+    await compile([...SANITIZERS, WRAP_ALLOCATIONS, ...own, ...core, "-ldl", "-o", program]);
   } catch (error) {
     console.error(`native-codec: ${name} does not build: ${error.message}`);
     process.exit(1);

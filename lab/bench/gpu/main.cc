@@ -63,7 +63,7 @@ int run(const Options& options) {
   const Scale scale = scaleOf(options.isSmall);
   Rows rows;
   gpu::Error error;
-  const std::unique_ptr<gpu::Device> device = gpu::Device::open(error, options.library);
+  const std::unique_ptr<gpu::Device> device = gpu::Device::open(error, {.library = options.library});
   rows.fact("CPU engine", engineName(*availableEngines().front()));
   rows.fact("CPU cores", std::to_string(std::thread::hardware_concurrency()));
   if (device == nullptr) {

@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 
 namespace tributary::gpu {
 namespace {
 
 constexpr size_t kSlotCount = 4;
-/** A batch ends when its sources or its outputs have this many bytes. */
-constexpr size_t kBatchBytes = size_t{8} << 20;
 constexpr size_t kAlign = 256;
 
 constexpr size_t aligned(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
@@ -116,12 +115,13 @@ struct Device::Slot {
   uint8_t* uploads() const { return static_cast<uint8_t*>(pinned); }
 };
 
-Device::Device(std::unique_ptr<Context> context) : context_(std::move(context)) {}
+Device::Device(std::unique_ptr<Context> context, size_t batchBytes)
+    : context_(std::move(context)), batchBytes_(batchBytes) {}
 
-std::unique_ptr<Device> Device::open(Error& error, const char* library) {
-  std::unique_ptr<Context> context = Context::open(error, library);
+std::unique_ptr<Device> Device::open(Error& error, const DeviceOptions& options) {
+  std::unique_ptr<Context> context = Context::open(error, options.library);
   if (context == nullptr) return nullptr;
-  std::unique_ptr<Device> device(new Device(std::move(context)));
+  std::unique_ptr<Device> device(new Device(std::move(context), options.batchBytes));
   for (size_t i = 0; i < kSlotCount; i++) {
     device->slots_.push_back(std::make_unique<Slot>());
     constexpr unsigned kNonBlocking = 1;
@@ -303,32 +303,47 @@ Error Device::finish(Slot& slot) {
   return {};
 }
 
+/** Where the batch that starts at task `first` ends. */
+size_t Device::batchEnd(std::span<const Task> tasks, size_t first) const {
+  size_t end = first;
+  for (size_t sourceBytes = 0, outputBytes = 0; end < tasks.size() && std::max(sourceBytes, outputBytes) < batchBytes_;
+       end++) {
+    sourceBytes += paddedBytes(tasks[end].symbolBytes) * tasks[end].sourceCount;
+    outputBytes += paddedBytes(tasks[end].symbolBytes) * tasks[end].outputCount;
+  }
+  return end;
+}
+
 Outcome Device::multiply(std::span<const Task> tasks) {
   Outcome outcome;
   for (const Task& task : tasks) {
     if ((outcome.error = checkTask(task))) return outcome;
   }
   if ((outcome.error = context_->attach())) return outcome;
-  std::vector<size_t> ends;
-  size_t finished = 0;
+  std::deque<size_t> ends;
+  size_t started = 0, finished = 0;
   const auto finishNext = [&] {
-    outcome.error = finish(*slots_[finished % kSlotCount]);
-    if (!outcome.error) outcome.done = ends[finished];
-    finished++;
+    const Error error = finish(*slots_[finished++ % kSlotCount]);
+    if (!error) outcome.done = ends.front();
+    ends.pop_front();
+    return error;
   };
-  for (size_t first = 0; first < tasks.size() && !outcome.error; first = ends.back()) {
-    size_t end = first, sourceBytes = 0, outputBytes = 0;
-    while (end < tasks.size() && std::max(sourceBytes, outputBytes) < kBatchBytes) {
-      sourceBytes += paddedBytes(tasks[end].symbolBytes) * tasks[end].sourceCount;
-      outputBytes += paddedBytes(tasks[end].symbolBytes) * tasks[end].outputCount;
-      end++;
-    }
-    if (ends.size() - finished == kSlotCount) finishNext();
+  for (size_t first = 0; first < tasks.size() && !outcome.error;) {
+    if (ends.size() == kSlotCount && (outcome.error = finishNext())) break;
+    const size_t end = batchEnd(tasks, first);
+    outcome.error = start(*slots_[started % kSlotCount], tasks.subspan(first, end - first));
     if (outcome.error) break;
-    outcome.error = start(*slots_[ends.size() % kSlotCount], tasks.subspan(first, end - first));
+    started++;
     ends.push_back(end);
+    first = end;
   }
-  while (finished < ends.size() && !outcome.error) finishNext();
+  // The batches in flight may still succeed after a lack of memory.
+  while (!ends.empty()) {
+    const Error error = finishNext();
+    if (!error) continue;
+    if (!outcome.error) outcome.error = error;
+    break;
+  }
   // After a failure no copy may still run, because the caller owns the memory again.
   for (const auto& slot : slots_) {
     if (slot->isBusy) context_->driver().waitForStream(slot->stream);

@@ -50,10 +50,17 @@ struct Outcome {
   Error error;
 };
 
+/** How to open a device. */
+struct DeviceOptions {
+  const char* library = "libcuda.so.1";
+  /** A batch ends when its sources or its outputs have this many bytes. */
+  size_t batchBytes = size_t{8} << 20;
+};
+
 class Device {
  public:
   /** Returns nullptr, with the reason in `error`, if this machine has no usable GPU. */
-  static std::unique_ptr<Device> open(Error& error, const char* library = "libcuda.so.1");
+  static std::unique_ptr<Device> open(Error& error, const DeviceOptions& options = {});
   ~Device();
 
   const DeviceFacts& facts() const { return context_->facts(); }
@@ -68,15 +75,17 @@ class Device {
   struct Slot;
   struct Batch;
 
-  explicit Device(std::unique_ptr<Context> context);
+  Device(std::unique_ptr<Context> context, size_t batchBytes);
   Error start(Slot& slot, std::span<const Task> tasks);
   Error finish(Slot& slot);
   Error reserve(Slot& slot, const Batch& batch);
   Error upload(Slot& slot, const Batch& batch);
   Error download(Slot& slot, const Batch& batch);
+  size_t batchEnd(std::span<const Task> tasks, size_t first) const;
   bool isPinned(const uint8_t* memory, size_t bytes) const;
 
   std::unique_ptr<Context> context_;
+  size_t batchBytes_;
   std::vector<std::unique_ptr<Slot>> slots_;
   mutable std::mutex mutex_;
   /** The pinned blocks: first byte and size. */

@@ -1,0 +1,236 @@
+/**
+ * Tests the GPU coder on a stand-in for the driver, which runs the kernels on the host: results, and each failure.
+ *
+ *     gpu_device_test DRIVER     the file of the stand-in
+ */
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "engine.h"
+#include "gpu/device.h"
+#include "gpu_driver_double.h"
+#include "properties.h"
+
+namespace {
+
+using namespace tributary;
+using namespace tributary::gpu;
+using test::Block;
+using test::expect;
+using test::Random;
+
+const char* driverFile = nullptr;
+DoubleSettings* driverSettings = nullptr;
+
+/** Opens a device with small batches, so that few tasks fill all slots. */
+std::unique_ptr<Device> openDevice(Error& error) {
+  return Device::open(error, {.library = driverFile, .batchBytes = 8 << 10});
+}
+
+/** A task in memory of its own, pinned or not, with the coefficients of seeds, given or not. */
+struct Work {
+  Work(Random& random, Device& device) : device(device) {
+    symbolCount = static_cast<uint32_t>(1 + random.below(30));
+    outputCount = static_cast<uint32_t>(1 + random.below(20));
+    symbolBytes = static_cast<uint32_t>(random.below(8) == 0 ? 1 : 1 + random.below(400));
+    const bool isPinned = random.below(2) == 0;
+    stride = isPinned ? paddedBytes(symbolBytes) : symbolBytes + random.below(3);
+    if (isPinned) pinned = device.allocate(stride * (symbolCount + outputCount));
+    if (!isPinned) plain = std::make_unique<Block>(stride * (symbolCount + outputCount));
+    const Block content(random, stride * symbolCount);
+    memcpy(memory(), content.bytes.get(), content.size);
+    for (uint32_t o = 0; o < outputCount; o++) seeds.push_back(static_cast<uint32_t>(random.next()));
+    coefficients.resize(symbolCount * outputCount);
+    for (uint32_t o = 0; o < outputCount; o++) {
+      coefficientsOf(seeds[o], Bytes(coefficients).subspan(o * symbolCount, symbolCount));
+    }
+    hasSeeds = random.below(2) == 0;
+  }
+  ~Work() {
+    if (pinned != nullptr) device.release(pinned);
+  }
+  Work(const Work&) = delete;
+
+  uint8_t* memory() const { return pinned != nullptr ? pinned : plain->bytes.get(); }
+  uint8_t* outputs() const { return memory() + stride * symbolCount; }
+  Task task() const {
+    return {memory(), stride,      symbolCount, symbolBytes, outputs(), stride, outputCount, hasSeeds ? seeds.data() : nullptr,
+            hasSeeds ? nullptr : coefficients.data(), symbolCount};
+  }
+  bool isDone() const {
+    std::vector<const uint8_t*> rows;
+    for (uint32_t s = 0; s < symbolCount; s++) rows.push_back(memory() + stride * s);
+    Block expected(symbolBytes);
+    uint8_t* out = expected.bytes.get();
+    for (uint32_t o = 0; o < outputCount; o++) {
+      findEngine("reference")
+          ->multiply({&out, 1, rows.data(), symbolCount, &coefficients[o * symbolCount], symbolCount, symbolBytes,
+                      nullptr, false});
+      if (memcmp(out, outputs() + stride * o, symbolBytes) != 0) return false;
+    }
+    return true;
+  }
+
+  Device& device;
+  uint32_t symbolCount, outputCount, symbolBytes;
+  size_t stride;
+  uint8_t* pinned = nullptr;
+  std::unique_ptr<Block> plain;
+  std::vector<uint32_t> seeds;
+  std::vector<uint8_t> coefficients;
+  bool hasSeeds;
+};
+
+struct Works {
+  Works(uint64_t seed, Device& device, size_t count) {
+    Random random(seed);
+    while (all.size() < count) all.push_back(std::make_unique<Work>(random, device));
+    for (const auto& work : all) tasks.push_back(work->task());
+  }
+  bool areDone(size_t count) const {
+    for (size_t i = 0; i < count; i++) {
+      if (!all[i]->isDone()) return false;
+    }
+    return true;
+  }
+  std::vector<std::unique_ptr<Work>> all;
+  std::vector<Task> tasks;
+};
+
+void expectFailure(const Error& error, Failure failure, const char* what) {
+  expect(error.failure == failure && !error.message.empty(), what);
+}
+
+void codes() {
+  Error error;
+  const auto device = openDevice(error);
+  expect(device != nullptr, "the device opens");
+  for (uint64_t seed = 1; seed <= 3; seed++) {
+    const Works works(seed, *device, 24);
+    const Outcome outcome = device->multiply(works.tasks);
+    expect(!outcome.error && outcome.done == 24 && works.areDone(24), "all tasks are done");
+  }
+  expect(device->multiply({}).done == 0, "no task is no error");
+}
+
+void opensOnlyWhatWorks() {
+  struct Case {
+    DoubleSettings settings;
+    Failure failure;
+    const char* what;
+  };
+  const Case cases[] = {
+      {{.initializeResult = kDriverNoDevice}, Failure::kNoDevice, "a driver without a GPU"},
+      {{.deviceCount = 0}, Failure::kNoDevice, "no GPU among the devices"},
+      {{.driverVersion = 11080}, Failure::kOldDriver, "an old driver"},
+      {{.capability = 75}, Failure::kOldDriver, "an old chip"},
+      {{.loadResult = kDriverNoBinary}, Failure::kOldDriver, "a driver that refuses the code"},
+      {{.loadResult = kDriverOutOfMemory}, Failure::kOutOfMemory, "a full device"},
+      {{.initializeResult = 999}, Failure::kDeviceLost, "a broken driver"},
+  };
+  for (const Case& one : cases) {
+    *driverSettings = one.settings;
+    Error error;
+    expect(openDevice(error) == nullptr, one.what);
+    expectFailure(error, one.failure, one.what);
+  }
+  Error error;
+  expect(Device::open(error, {.library = "libcuda-of-nobody.so.1"}) == nullptr, "a missing driver");
+  expectFailure(error, Failure::kNoDriver, "a missing driver");
+  expect(Device::open(error, {.library = "libc.so.6"}) == nullptr, "a library that is no driver");
+  expectFailure(error, Failure::kNoDriver, "a library that is no driver");
+}
+
+/** Whenever the device is lost, the tasks that count as done are right, and others are left. */
+void losesTheDevice() {
+  for (int64_t launches = 0; launches < 30; launches += 3) {
+    *driverSettings = {};
+    Error error;
+    const auto device = openDevice(error);
+    const Works works(7, *device, 24);
+    driverSettings->launchesLeft = launches;
+    const Outcome outcome = device->multiply(works.tasks);
+    if (!outcome.error) expect(outcome.done == 24, "all tasks are done before the loss");
+    if (outcome.error) {
+      expectFailure(outcome.error, Failure::kDeviceLost, "the device is lost");
+      expect(outcome.done < 24 && works.areDone(outcome.done), "tasks before the loss are right");
+    }
+    driverSettings->launchesLeft = 0;
+    expectFailure(device->multiply(works.tasks).error, Failure::kDeviceLost, "the device stays lost");
+  }
+}
+
+void runsOutOfMemory() {
+  Error error;
+  const auto device = openDevice(error);
+  const Works works(8, *device, 12);
+  driverSettings->bytesLeft = 1000;
+  const Outcome outcome = device->multiply(works.tasks);
+  expectFailure(outcome.error, Failure::kOutOfMemory, "out of device memory");
+  expect(works.areDone(outcome.done), "tasks before the lack of memory are right");
+  expect(device->allocate(5000) == nullptr, "out of pinned memory");
+  driverSettings->bytesLeft = -1;
+  expect(device->multiply(works.tasks).done == 12 && works.areDone(12), "the device works again");
+}
+
+void refusesMisuse() {
+  Error error;
+  const auto device = openDevice(error);
+  const Works works(9, *device, 1);
+  const auto refuses = [&](auto change, const char* what) {
+    Task task = works.tasks[0];
+    change(task);
+    const Task tasks[] = {works.tasks[0], task};
+    const Outcome outcome = device->multiply(tasks);
+    expect(outcome.error.failure == Failure::kMisuse && outcome.error.message.starts_with(what) && outcome.done == 0, what);
+  };
+  refuses([](Task& task) { task.sourceCount = 0; }, "sourceCount is 0");
+  refuses([](Task& task) { task.sourceCount = kTaskSymbolCountMax + 1; }, "sourceCount is 513");
+  refuses([](Task& task) { task.symbolBytes = 0; }, "symbolBytes is 0");
+  refuses([](Task& task) { task.symbolBytes = kTaskSymbolBytesMax + 1; }, "symbolBytes is 65537");
+  refuses([](Task& task) { task.outputCount = 0; }, "outputCount is 0");
+  refuses([](Task& task) { task.outputCount = kTaskOutputCountMax + 1; }, "outputCount is 513");
+  expect(device->multiply(works.tasks).done == 1 && works.areDone(1), "the device works after misuse");
+}
+
+struct Case {
+  const char* name;
+  void (*check)();
+};
+
+const Case kCases[] = {
+    {"device: codes like the reference engine, from pinned and from other memory", codes},
+    {"device: says why it cannot be opened", opensOnlyWhatWorks},
+    {"device: says which tasks are done when it is lost", losesTheDevice},
+    {"device: survives a lack of memory", runsOutOfMemory},
+    {"device: refuses misuse", refusesMisuse},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  driverFile = argv[1];
+  void* library = dlopen(driverFile, RTLD_NOW);
+  if (library == nullptr) {
+    fprintf(stderr, "%s\n", dlerror());
+    return 1;
+  }
+  driverSettings = reinterpret_cast<decltype(&doubleSettings)>(dlsym(library, "doubleSettings"))();
+  int failed = 0;
+  for (const Case& one : kCases) {
+    *driverSettings = {};
+    try {
+      one.check();
+    } catch (const test::Failure& failure) {
+      fprintf(stderr, "FAILED %s: %s\n  replay: node native-codec/test.mjs gpu\n", one.name, failure.what.c_str());
+      failed++;
+    }
+  }
+  const int count = sizeof(kCases) / sizeof(kCases[0]);
+  printf("%d passed, %d failed\n", count - failed, failed);
+  return failed == 0 ? 0 : 1;
+}
