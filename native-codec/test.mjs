@@ -124,5 +124,11 @@ if (args[0] === "gpu") process.exit((await testsGpu(args.slice(1))) ? 0 : 1);
 const test = await buildSanitized("codec_test");
 if (args.length > 0) process.exit(shows(test, args) ? 0 : 1);
 const fuzz = await buildSanitized("codec_fuzz");
-const passed = [shows(test, []), shows(fuzz, ["1", FUZZ_OPERATIONS]), await testsGpu([]), await testsAddon(), testsArm()];
+const passed = [
+  shows(test, []),
+  shows(fuzz, ["1", FUZZ_OPERATIONS]),
+  await testsGpu([]),
+  await testsAddon(),
+  testsArm(),
+];
 process.exit(passed.every(Boolean) ? 0 : 1);

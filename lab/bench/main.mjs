@@ -25,6 +25,7 @@ const BENCHES = {
   capacity: {},
   extension: { needs: { browser: true }, prepare: buildStandIn },
   codec: { needs: { compiler: true }, uses: [{ browser: true }], prepare: prepareCodec },
+  gpu: { needs: { compiler: true } },
   origo: {},
 };
 

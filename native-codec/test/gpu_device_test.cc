@@ -57,8 +57,16 @@ struct Work {
   uint8_t* memory() const { return pinned != nullptr ? pinned : plain->bytes.get(); }
   uint8_t* outputs() const { return memory() + stride * symbolCount; }
   Task task() const {
-    return {memory(), stride,      symbolCount, symbolBytes, outputs(), stride, outputCount, hasSeeds ? seeds.data() : nullptr,
-            hasSeeds ? nullptr : coefficients.data(), symbolCount};
+    return {memory(),
+            stride,
+            symbolCount,
+            symbolBytes,
+            outputs(),
+            stride,
+            outputCount,
+            hasSeeds ? seeds.data() : nullptr,
+            hasSeeds ? nullptr : coefficients.data(),
+            symbolCount};
   }
   bool isDone() const {
     std::vector<const uint8_t*> rows;
@@ -185,7 +193,8 @@ void refusesMisuse() {
     change(task);
     const Task tasks[] = {works.tasks[0], task};
     const Outcome outcome = device->multiply(tasks);
-    expect(outcome.error.failure == Failure::kMisuse && outcome.error.message.starts_with(what) && outcome.done == 0, what);
+    expect(outcome.error.failure == Failure::kMisuse && outcome.error.message.starts_with(what) && outcome.done == 0,
+           what);
   };
   refuses([](Task& task) { task.sourceCount = 0; }, "sourceCount is 0");
   refuses([](Task& task) { task.sourceCount = kTaskSymbolCountMax + 1; }, "sourceCount is 513");
