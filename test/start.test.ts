@@ -1,6 +1,8 @@
 /** `npm start`: what it prints, its options, and how it ends. */
 import { spawn } from "node:child_process";
-import { readFileSync, readdirSync } from "node:fs";
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
 import { repoRoot } from "@tributary/lab-stack";
 import { eventually, startScript, stopScripts } from "./support";
 
@@ -49,6 +51,27 @@ test.each([
   const run = startScript("infra/start.mjs", ...words);
   expect(await run.ended).toBe(2);
   expect(run.output()).toContain(sentence);
+});
+
+test("the check of a file of settings names what the compose file does not know, and nothing else", async () => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "tributary-settings-"));
+  const check = async (...lines: string[]): Promise<[number | null, string]> => {
+    const file = path.join(folder, "fleet.env");
+    writeFileSync(file, lines.join("\n"));
+    const run = startScript("infra/check-settings.mjs", file);
+    return [await run.ended, run.output()];
+  };
+  try {
+    const right = ["# X=1", "PUBLIC_ADDRESS=198.51.100.7", "ALLOW_HOSTS='a.example'", "", "COMPOSE_PROJECT_NAME=x"];
+    expect(await check(...right)).toEqual([0, expect.stringContaining("all 3 names")]);
+    const [status, told] = await check("export RETENTION_DAY=30", "ALLOW_HOST = a", "PLACE: 1,2", "place=a=b");
+    const named = [...told.matchAll(/(\S+) is not a setting/g)].map(([, name]) => name);
+    expect([status, ...named]).toEqual([1, "RETENTION_DAY", "ALLOW_HOST", "place"]);
+    rmSync(path.join(folder, "fleet.env"));
+    expect(await startScript("infra/check-settings.mjs", path.join(folder, "fleet.env")).ended).toBe(2);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test.each(["SIGINT", "SIGTERM"] as const)(
