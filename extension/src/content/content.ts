@@ -19,11 +19,18 @@ import type { BroughtScript, PlainAnswer, ToBackground } from "../shared/runtime
 
 /** A frame that brought no working port by then is removed. */
 const FRAME_LIFE_MS = 10_000;
+/**
+ * To bring a port takes much of the processor for a moment. A hidden page waits, so that the page in front and the
+ * first answers of all tabs come first. The waits differ, so tabs that were opened together do not end them together.
+ */
+const HIDDEN_WAIT_MS_MIN = 2000;
+const HIDDEN_WAIT_MS_SPREAD = 6000;
 
 /** `keepFrame` says that the frame itself is the transport. */
 export function startContent({ keepFrame }: { keepFrame: boolean }): void {
   let frame: HTMLElement | null = null;
   let lifeTimer: ReturnType<typeof setTimeout> | undefined;
+  let waitTimer: ReturnType<typeof setTimeout> | undefined;
   let isOff = false;
   let isReadable = true;
   /** This content script has brought a port. After an update Firefox starts another one, which knows of no port. */
@@ -32,11 +39,12 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
   document.addEventListener(NEED_EVENT, () => {
     if (isOff || (frame?.isConnected === true && !keepFrame)) return;
     removeFrame();
-    if (!isThere()) return;
-    bring("carry");
-    frame = placeFrame();
-    isUsed = true;
-    lifeTimer = setTimeout(removeFrame, FRAME_LIFE_MS);
+    if (document.hidden) waitTimer = setTimeout(connect, hiddenWaitMs());
+    else connect();
+  });
+
+  document.addEventListener("visibilitychange", () => {
+    if (waitTimer !== undefined && !document.hidden) connect();
   });
 
   document.addEventListener(PLAIN_NEED_EVENT, (event) => {
@@ -88,12 +96,29 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
     tell(SWITCH_EVENT, isOff ? "off" : "on");
   }
 
+  function connect(): void {
+    stopWaiting();
+    if (!isThere()) return;
+    bring("carry");
+    frame = placeFrame();
+    isUsed = true;
+    lifeTimer = setTimeout(removeFrame, FRAME_LIFE_MS);
+  }
+
+  function stopWaiting(): void {
+    clearTimeout(waitTimer);
+    waitTimer = undefined;
+  }
+
   function removeFrame(): void {
+    stopWaiting();
     clearTimeout(lifeTimer);
     frame?.remove();
     frame = null;
   }
 }
+
+const hiddenWaitMs = (): number => HIDDEN_WAIT_MS_MIN + HIDDEN_WAIT_MS_SPREAD * Math.random();
 
 /**
  * Places the frame in a closed shadow root. In Firefox the frame's address is unique to this browser, so the page must

@@ -4,7 +4,7 @@
  */
 import type { CacheMode } from "@tributary/contract";
 import type { Carrier, MediaRequest } from "../shared/carry";
-import { carriedHeaders, isManifestUrl, mediaUrl } from "../shared/rules";
+import { carriedHeaders, mediaUrl } from "../shared/rules";
 import { isA, options, OwnURL, url as part, withoutHash } from "../shared/primordials";
 import type { Link } from "./link";
 import { headerOf, headersOf, isAborted, natives, page, requestOf, responseOf } from "./natives";
@@ -30,7 +30,7 @@ interface Candidate extends MediaRequest {
 export function patchFetch(original: Window["fetch"], link: Link, permits: Permits): Window["fetch"] {
   return wrapFunction(original, (target, receiver, args) => {
     const isCallable = receiver === undefined || receiver === null || receiver === window;
-    const candidate = link.isNative || !isCallable ? null : candidateOf(args, link);
+    const candidate = link.isNative || !isCallable ? null : candidateOf(args);
     if (candidate === null) return natives.apply(target, receiver, args);
     const { request, ...wanted } = candidate;
     const ask = (signal?: AbortSignal): Promise<Response> => askSite(request, wanted.url, link, permits, signal);
@@ -41,8 +41,8 @@ export function patchFetch(original: Window["fetch"], link: Link, permits: Permi
 
 type Ask = (signal?: AbortSignal) => Promise<Response>;
 
+/** A page asks for a port once it has got media. A page that plays nothing does not. */
 async function askAndShow(wanted: MediaRequest, link: Link, ask: Ask): Promise<Response> {
-  link.prepare();
   const response = await ask();
   attempt(() => link.carrier?.observe(wanted, response));
   return response;
@@ -77,16 +77,13 @@ async function askSite(
   return response;
 }
 
-function candidateOf(args: unknown[], link: Link): Candidate | null {
+function candidateOf(args: unknown[]): Candidate | null {
   const input = args[0];
   const init = args[1] as Record<string, unknown> | null | undefined;
   const asked = isA(natives.Request, input) ? requestOf(input) : null;
   const address = typeof input === "string" ? input : isA(OwnURL, input) ? part.href(input) : asked?.url;
   if (address === undefined) return null;
-  if (mediaUrl(address, page.baseUri()) === null) {
-    if (isManifestUrl(address, page.baseUri())) link.warm();
-    return null;
-  }
+  if (mediaUrl(address, page.baseUri()) === null) return null;
   let request: Request;
   try {
     // A copy of a Request with a body would take the body away from it.

@@ -5,7 +5,7 @@
  * Sync requests, other methods, bodies, credentials, unusual headers, text and documents stay native.
  */
 import type { MediaRequest, XhrEmulation } from "../shared/carry";
-import { carriedHeaders, isManifestUrl, mediaUrl } from "../shared/rules";
+import { carriedHeaders, mediaUrl } from "../shared/rules";
 import { add, lowerCase, matches, Notes, newTable, upperCase, url as part, withoutHash } from "../shared/primordials";
 import type { Link } from "./link";
 import { natives, page, progressOf } from "./natives";
@@ -51,7 +51,6 @@ export function patchXhr(link: Link, permits: Permits): void {
     }
     states.set(xhr, { opened: openedBy(args), emulation: null });
     if (stateBefore !== undefined && stateBefore !== OPENED) natives.fire(xhr, "readystatechange");
-    if (isManifestUrl(`${args[1]}`, page.baseUri())) link.warm();
   });
 
   patchMethod(prototype, "setRequestHeader", (target, xhr, args) => {
@@ -84,13 +83,13 @@ export function patchXhr(link: Link, permits: Permits): void {
         const seen = (name: string): unknown => natives.getXhr(name, of);
         const answer = { status: seen("status"), statusText: seen("statusText") } as Answered;
         permits.note(request.url, seen("responseURL") as string, answer);
+        link.prepare();
         link.noteDirect(progressOf(event));
       });
     const carrier = permits.allows(request.url) ? link.carrier : null;
     if (carrier === null) {
-      link.prepare();
       noteAnswer(xhr);
-      state.see = attempt(() => link.carrier?.observeXhr(request, xhr));
+      if (link.state === "ready") state.see = attempt(() => link.carrier?.observeXhr(request, xhr));
       return natives.apply(target, xhr, args);
     }
     const sendNatively = (copy: Xhr): void => {
