@@ -113,7 +113,8 @@ export const ORIGO_SETTINGS = {
     group: "Records",
     help:
       "Records, error reports and traces that are older than this are deleted. " +
-      "0 means the value of RETENTION_DAYS. If that is not set, nothing is deleted.",
+      "0 means the value of RETENTION_DAYS. If that is not set, nothing is deleted. " +
+      "Nothing is deleted either while the newest record began over 365 days before Origo's clock, which may be wrong.",
   },
   "origo.intakeWaitingMax": {
     type: "integer",

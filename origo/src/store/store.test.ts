@@ -145,6 +145,16 @@ describe.each(DATABASES)("store over %s", (_name, make) => {
     expect(await store.trace(old.id)).toBeUndefined();
   });
 
+  test("tells the latest time of a client's clock", async () => {
+    expect(await store.newestClientMs()).toBeUndefined();
+    await store.addErrors([{ ...errorOf(), atMs: NOW - 5000 }], NOW);
+    expect(await store.newestClientMs()).toBe(NOW - 5000);
+    await store.addRecords([{ ...recordOf(), startedAtMs: NOW - 9000 }], NOW);
+    expect(await store.newestClientMs()).toBe(NOW - 5000);
+    await store.addRecords([{ ...recordOf(), startedAtMs: NOW - 1000 }], NOW);
+    expect(await store.newestClientMs()).toBe(NOW - 1000);
+  });
+
   test("every listed column is in the table, and the SQL of every field runs", async () => {
     await store.addRecords([recordOf(), bareRecordOf()], NOW);
     const [row] = await store.database.all("SELECT * FROM downloads");

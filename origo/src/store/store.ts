@@ -161,6 +161,15 @@ export class Store {
     });
   }
 
+  /** The latest time that a client's clock gave to a stored record or report; undefined if there is none. */
+  async newestClientMs(): Promise<number | undefined> {
+    const [row] = await this.database.all(
+      `SELECT greatest((SELECT max(started_at_ms) FROM downloads), (SELECT max(at_ms) FROM errors)) AS newest`,
+    );
+    const newest = row?.["newest"] ?? null;
+    return newest === null ? undefined : Number(newest);
+  }
+
   /** Throws DiskFull when no records may be added. */
   async checkRoom(): Promise<void> {
     await this.checkDisk();
