@@ -4,7 +4,7 @@
  */
 import type { CacheMode } from "@tributary/contract";
 import type { Carrier, MediaRequest } from "../shared/carry";
-import { carriedHeaders, mediaUrl } from "../shared/rules";
+import { carriedHeaders, isManifestUrl, mediaUrl } from "../shared/rules";
 import { isA, options, OwnURL, url as part, withoutHash } from "../shared/primordials";
 import type { Link } from "./link";
 import { headerOf, headersOf, isAborted, natives, page, requestOf, responseOf } from "./natives";
@@ -30,7 +30,7 @@ interface Candidate extends MediaRequest {
 export function patchFetch(original: Window["fetch"], link: Link, permits: Permits): Window["fetch"] {
   return wrapFunction(original, (target, receiver, args) => {
     const isCallable = receiver === undefined || receiver === null || receiver === window;
-    const candidate = link.isNative || !isCallable ? null : candidateOf(args);
+    const candidate = link.isNative || !isCallable ? null : candidateOf(args, link);
     if (candidate === null) return natives.apply(target, receiver, args);
     const { request, ...wanted } = candidate;
     const ask = (signal?: AbortSignal): Promise<Response> => askSite(request, wanted.url, link, permits, signal);
@@ -77,13 +77,16 @@ async function askSite(
   return response;
 }
 
-function candidateOf(args: unknown[]): Candidate | null {
+function candidateOf(args: unknown[], link: Link): Candidate | null {
   const input = args[0];
   const init = args[1] as Record<string, unknown> | null | undefined;
   const asked = isA(natives.Request, input) ? requestOf(input) : null;
   const address = typeof input === "string" ? input : isA(OwnURL, input) ? part.href(input) : asked?.url;
   if (address === undefined) return null;
-  if (mediaUrl(address, page.baseUri()) === null) return null;
+  if (mediaUrl(address, page.baseUri()) === null) {
+    if (isManifestUrl(address, page.baseUri())) link.warm();
+    return null;
+  }
   let request: Request;
   try {
     // A copy of a Request with a body would take the body away from it.

@@ -52,7 +52,7 @@ describe("link: asks for a port once", () => {
     expect([link.state, port.closed]).toEqual(["off", true]);
   });
 
-  test("prepare sends nothing, and warm sends one message as soon as the port works", () => {
+  test("prepare sends nothing; warm asks for no port, and sends one message as soon as there is one", () => {
     const { link, port, calls } = makeReady();
     link.prepare();
     expect([calls.summon, port.sent]).toEqual([1, []]);
@@ -60,6 +60,8 @@ describe("link: asks for a port once", () => {
     expect(port.sent).toEqual([{ type: "warm" }]);
     const early = make();
     early.link.warm();
+    expect(early.calls.summon).toBe(0);
+    early.link.prepare();
     const late = new Port();
     early.link.attach(late);
     expect(late.sent).toEqual([]);

@@ -68,9 +68,8 @@ export class Link {
     this.#env.summon();
   }
 
-  /** Has sessions to the proxies opened, because the page is about to ask for media. */
+  /** Has sessions to the proxies opened as soon as there is a port, because the page is about to ask for media. */
   warm(): void {
-    this.prepare();
     if (this.#isGreeted) this.post({ type: "warm" });
     else this.#isWarmWanted = true;
   }

@@ -107,7 +107,10 @@ export function watchPlainVideos(link: Link, permits: Permits): void {
     const url = link.isNative ? null : mediaUrl(address);
     if (url === null || !matches(FILE, part.path(url))) return;
     // With `none` the browser loads nothing before the video plays.
-    if (videoOf.preload(video) !== "none") link.warm();
+    if (videoOf.preload(video) !== "none") {
+      link.prepare();
+      link.warm();
+    }
     if (waiting.length >= WAITING_MAX) return;
     add(waiting, { video, heard, url: address });
     natives.tell(PLAIN_NEED_EVENT, address);

@@ -5,7 +5,7 @@
  * Sync requests, other methods, bodies, credentials, unusual headers, text and documents stay native.
  */
 import type { MediaRequest, XhrEmulation } from "../shared/carry";
-import { carriedHeaders, mediaUrl } from "../shared/rules";
+import { carriedHeaders, isManifestUrl, mediaUrl } from "../shared/rules";
 import { add, lowerCase, matches, Notes, newTable, upperCase, url as part, withoutHash } from "../shared/primordials";
 import type { Link } from "./link";
 import { natives, page, progressOf } from "./natives";
@@ -51,6 +51,7 @@ export function patchXhr(link: Link, permits: Permits): void {
     }
     states.set(xhr, { opened: openedBy(args), emulation: null });
     if (stateBefore !== undefined && stateBefore !== OPENED) natives.fire(xhr, "readystatechange");
+    if (isManifestUrl(`${args[1]}`, page.baseUri())) link.warm();
   });
 
   patchMethod(prototype, "setRequestHeader", (target, xhr, args) => {

@@ -1,4 +1,4 @@
-import { carriedAddress, carriedHeaders, mediaUrl, pageMediaUrl, closedRange, useRules } from "./rules";
+import { carriedAddress, carriedHeaders, isManifestUrl, mediaUrl, pageMediaUrl, closedRange, useRules } from "./rules";
 
 describe("rules: which addresses are media", () => {
   test.each([
@@ -21,7 +21,6 @@ describe("rules: which addresses are media", () => {
     "file:///x.mp4",
     "ftp://a.example/x.mp4",
     "https://user:secret@a.example/x.mp4",
-    "https://a.example/a.m3u8?x",
     "nonsense",
     "x.mp4",
     `https://a.example/${"a".repeat(8200)}.mp4`,
@@ -29,6 +28,11 @@ describe("rules: which addresses are media", () => {
 
   test("a relative address is resolved against the page's", () => {
     expect(mediaUrl("../b.m4s", "https://a.example/x/y/page.html")?.href).toBe("https://a.example/x/b.m4s");
+  });
+
+  test("a manifest is recognized and is not media", () => {
+    expect(isManifestUrl("https://a.example/a.m3u8?x")).toBe(true);
+    expect(isManifestUrl("https://a.example/a.m4s")).toBe(false);
   });
 });
 

@@ -51,6 +51,7 @@ const SITE_RULES: readonly SiteRule[] = [
   // Any site: media segments and files.
   [null, /\.(?:m4[sfva]|mp4[av]?|cmf[vam]|m?ts|m2ts|aac|[ae]c3|mp3|web[ma]|mkv|og[vag]|opus|flac|mov|dash)$/i, true],
 ];
+const MANIFEST_PATH = /\.(?:m3u8|mpd|ism|f4m)$/i;
 const CACHE_DIRECTIVES = {
   __proto__: null,
   "no-cache": "no-cache",
@@ -103,6 +104,12 @@ function ruleFor(url: URL): SiteRule | undefined {
     if ((rule[0] === null || matches(rule[0], part.host(url))) && matches(rule[1], part.path(url))) return rule;
   }
   return undefined;
+}
+
+/** True for a manifest. It stays direct, but the page will soon ask for media. */
+export function isManifestUrl(url: string, base?: string): boolean {
+  const parsed = parseHttpUrl(url, base);
+  return parsed !== null && matches(MANIFEST_PATH, part.path(parsed));
 }
 
 function parseHttpUrl(url: string, base?: string): URL | null {
