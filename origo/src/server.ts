@@ -71,7 +71,7 @@ export async function startOrigo(options: OrigoOptions): Promise<Origo> {
   const nowMs = options.nowMs ?? (() => performance.timeOrigin + performance.now());
   const placeOf = await openGeo(options.geoFile);
   const log = options.log ?? makeLog("silent");
-  const stores = await openStores(options);
+  const stores = await openStores(options, log);
   let cluster: Cluster | undefined;
   try {
     cluster = options.redisUrl === undefined ? undefined : await Cluster.open({ redisUrl: options.redisUrl, log });
@@ -89,8 +89,8 @@ interface Stores {
   close: () => Promise<void>;
 }
 
-async function openStores({ dataDir, databaseUrl }: OrigoOptions): Promise<Stores> {
-  const store = await Store.open(dataDir, databaseUrl);
+async function openStores({ dataDir, databaseUrl }: OrigoOptions, log: Log): Promise<Stores> {
+  const store = await Store.open(dataDir, databaseUrl, (message) => log.warn({ event: "recordsLost", message }));
   return { store, adminStore: new AdminStore(store.database), close: () => store.close() };
 }
 

@@ -8,11 +8,7 @@ class PageDocument extends EventTarget {
   hidden = false;
   readonly body = { append: (): void => void this.frameCount++ };
   createElement(): object {
-    return {
-      style: {},
-      attachShadow: () => ({ append: () => undefined }),
-      remove: () => void this.frameCount--,
-    };
+    return { style: {}, attachShadow: () => ({ append: () => undefined }), remove: () => void this.frameCount-- };
   }
   querySelectorAll(): [] {
     return [];

@@ -1,5 +1,5 @@
-/** Tests when the file of DuckDB has a checkpoint and when it is vacuumed. */
-import { mkdtemp, rm } from "node:fs/promises";
+/** Tests when the file of DuckDB has a checkpoint and when it is vacuumed, and what is told of a damaged log. */
+import { copyFile, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DuckDBConnection } from "@duckdb/node-api";
@@ -15,7 +15,7 @@ test("duckdb: the file is vacuumed once when nothing is written, and not while s
   const run = jest.spyOn(DuckDBConnection.prototype, "run");
   const count = (sql: string): number => run.mock.calls.filter(([got]) => got === sql).length;
   const vacuums = (): number => count("SET max_vacuum_tasks = 100");
-  const database = await openDuckDb(folder, IDLE_MS);
+  const database = await openDuckDb(folder, { idleMs: IDLE_MS });
   try {
     await database.run("CREATE TABLE t (a VARCHAR)");
     // After four transactions of 2.6 MB the log is long enough for a checkpoint.
@@ -55,3 +55,60 @@ test("duckdb: a query is right when rows are written between its planning and it
   }
   expect(wrong).toEqual([]);
 });
+
+/** Two database files as a killed Origo leaves them, with the log as `damage` makes it of a log of 1000 rows. */
+async function withDamaged(damage: (log: Buffer) => Buffer, use: (folder: string, log: Buffer) => Promise<void>) {
+  const [folder, next] = [await mkdtemp(join(tmpdir(), "origo-wal-")), await mkdtemp(join(tmpdir(), "origo-wal-"))];
+  const database = await openDuckDb(folder);
+  try {
+    await database.run("CREATE TABLE t (a VARCHAR)");
+    await database.run("CHECKPOINT");
+    for (let times = 0; times < 100; times++)
+      await database.run("INSERT INTO t SELECT md5((n * 7)::VARCHAR) FROM range(10) r(n)");
+    await copyFile(join(folder, "origo.duckdb"), join(next, "origo.duckdb"));
+    const log = damage(await readFile(join(folder, "origo.duckdb.wal")));
+    await writeFile(join(next, "origo.duckdb.wal"), log);
+    await use(next, log);
+  } finally {
+    await database.close();
+    for (const each of [folder, next]) await rm(each, { recursive: true });
+  }
+}
+
+const flipped = (log: Buffer, at: number): Buffer => {
+  const copy = Buffer.from(log);
+  copy[at]! ^= 255;
+  return copy;
+};
+
+test.each<[string, (log: Buffer) => Buffer, number, RegExp | undefined]>([
+  ["nothing", (log) => log, 1000, undefined],
+  ["the first byte", (log) => flipped(log, 0), 0, / 0 bytes could be read/],
+  ["all", (log) => Buffer.alloc(log.length), 0, / 0 bytes could be read/],
+  ["the end", (log) => flipped(log, log.length - 20), 990, /about [\d.]+ KiB could be read/],
+])("duckdb: %s of the log is damaged: what is lost is told, and the log is kept", async (_name, damage, left, told) =>
+  withDamaged(damage, async (folder, log) => {
+    const warnings: string[] = [];
+    const opened = await openDuckDb(folder, { warn: (message) => warnings.push(message) });
+    try {
+      expect(await opened.all("SELECT count(*)::DOUBLE AS n FROM t")).toEqual([{ n: left }]);
+      await opened.run("INSERT INTO t VALUES ('x')");
+    } finally {
+      await opened.close();
+    }
+    expect(warnings).toEqual(told === undefined ? [] : [expect.stringMatching(told)]);
+    const copy = "origo.duckdb.wal.damaged";
+    if (told === undefined) expect(await readdir(folder)).not.toContain(copy);
+    else expect((await readFile(join(folder, copy))).equals(log)).toBe(true);
+  }),
+);
+
+test("duckdb: a log that is damaged in its middle is an error that says what to do", async () =>
+  withDamaged(
+    (log) => flipped(log, log.length >> 1),
+    async (folder) => {
+      await expect(openDuckDb(folder)).rejects.toThrow(/wal is damaged: put a backup .* or move that one away/);
+      await rm(join(folder, "origo.duckdb.wal"));
+      await (await openDuckDb(folder)).close();
+    },
+  ));

@@ -2,7 +2,7 @@
  * DuckDB: the Database in one file, for one process. Changes go one after another through one connection. Readers have
  * their own connections, so that a long query does not delay intake.
  */
-import { chmod, mkdir, open, readdir, stat } from "node:fs/promises";
+import { chmod, copyFile, mkdir, open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import {
   BIGINT,
@@ -32,24 +32,37 @@ const READERS = 4;
 /** The mode bit of folders such as /tmp. */
 const STICKY = 0o1000;
 
+export interface OpenOptions {
+  /** The file is vacuumed this long after the last write. */
+  idleMs?: number;
+  /** Hears what of the database was lost before. */
+  warn?: (message: string) => void;
+}
+
 /**
- * Opens or creates DATA_DIR/origo.duckdb. It is vacuumed `idleMs` after the last write. Throws when another process has
- * the file open, or when it is not a DuckDB file.
+ * Opens or creates DATA_DIR/origo.duckdb. Throws when another process has the file open, or when it is not a DuckDB
+ * file.
  */
-export async function openDuckDb(dataDir: string, idleMs = IDLE_MS): Promise<Database> {
+export async function openDuckDb(dataDir: string, { idleMs = IDLE_MS, warn }: OpenOptions = {}): Promise<Database> {
   await openPrivately(dataDir);
   const file = join(dataDir, DUCKDB_FILE);
+  const walFile = `${file}.wal`;
   await checkFile(file);
   // An extension would come from the network.
   const options = { checkpoint_threshold: "1TB", autoinstall_known_extensions: "false" };
   const instance = await DuckDBInstance.create(file, options).catch((error: Error) => {
-    throw new Error(`${file} cannot be opened, so put a backup in its place if it is damaged: ${error.message}`);
+    const remedy = error.message.includes(walFile)
+      ? `${walFile} is damaged: put a backup in the place of both files, or move that one away and lose what is in it`
+      : "put a backup in its place if it is damaged";
+    throw new Error(`${file} cannot be opened: ${remedy}: ${error.message}`);
   });
   try {
     const writer = await instance.connect();
     await writer.run("SET max_vacuum_tasks = 0");
     const readers = await Promise.all(Array.from({ length: READERS }, () => instance.connect()));
-    return new DuckDb(instance, writer, readers, `${file}.wal`, idleMs);
+    const loss = await keepUnread(writer, walFile);
+    if (loss !== undefined) warn?.(loss);
+    return new DuckDb(instance, writer, readers, walFile, idleMs);
   } catch (error) {
     instance.closeSync();
     throw error;
@@ -99,6 +112,28 @@ async function checkFile(file: string): Promise<void> {
   } finally {
     await handle.close();
   }
+}
+
+const UNITS = ["bytes", "KiB", "MiB", "GiB"];
+
+/**
+ * DuckDB passes over the rest of its log without a word from the first entry on that is incomplete, and the next write
+ * replaces that rest. So the log is copied first. Returns what to tell; undefined if nothing was passed over, or less
+ * than a tenth of the unit in which DuckDB tells the length.
+ */
+async function keepUnread(connection: DuckDBConnection, walFile: string): Promise<string | undefined> {
+  const bytes = (await stat(walFile).catch(() => undefined))?.size ?? 0;
+  if (bytes === 0) return undefined;
+  const [told] = await all(connection, "SELECT wal_size AS read FROM pragma_database_size()", []);
+  const [, number, unit] = /^([\d.]+) (\w+)$/.exec(String(told?.["read"])) ?? [];
+  const power = UNITS.indexOf(unit ?? "");
+  if (power < 0 || bytes < (Number(number) + 0.1) * 1024 ** power) return undefined;
+  const copy = `${walFile}.damaged`;
+  await copyFile(walFile, copy);
+  return (
+    `${walFile} is damaged: of its ${bytes} bytes about ${number} ${unit} could be read. The changes in the rest are ` +
+    `lost, which are the last ones before Origo ended. A copy is in ${copy}`
+  );
 }
 
 class DuckDb implements Database {

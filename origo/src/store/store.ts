@@ -79,10 +79,12 @@ export class Store {
 
   /**
    * Opens or creates the tables in DATA_DIR/origo.duckdb, or in the database at `databaseUrl`. Nothing else may use
-   * DATA_DIR. Throws when the database cannot be opened, or when a newer Origo wrote it.
+   * DATA_DIR. Throws when the database cannot be opened, or when a newer Origo wrote it. `warn` hears what of the file
+   * was lost before.
    */
-  static async open(dataDir: string, databaseUrl?: string): Promise<Store> {
-    const database = databaseUrl === undefined ? await openDuckDb(dataDir) : await openPostgres(databaseUrl);
+  static async open(dataDir: string, databaseUrl?: string, warn?: (message: string) => void): Promise<Store> {
+    const database =
+      databaseUrl === undefined ? await openDuckDb(dataDir, warn && { warn }) : await openPostgres(databaseUrl);
     try {
       await migrate(database.patient);
       const scratchDir = join(dataDir, "scratch");
