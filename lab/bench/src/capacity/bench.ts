@@ -8,6 +8,7 @@ import { drawTo } from "@tributary/lab-sim";
 import { countOf, fileOf, FLAG, optionsOf, runBench, TEXT, UsageError } from "../kit/command";
 import { newSitting } from "../kit/sitting";
 import { measureBandwidths } from "./bandwidth";
+import { measureCoders } from "./coders";
 import { measureCapacity, measureChurn, measureGrowth, type GrowthRun } from "./measure";
 import { specificationOf } from "./picture";
 import { reportOf, settingText, type Results } from "./report";
@@ -19,7 +20,7 @@ const USAGE = `npm run bench -- capacity [--quick] [--json FILE] [--picture FILE
   --json FILE   all results
   --picture FILE  the paper's Figs 5 to 11 with our results, .svg or .png
   --row A,B     only the parts whose name begins with A or B: capacity-webtransport, capacity-webrtc, capacity-anew,
-                bandwidth, growth-1, growth-30, growth-200, churn
+                coders, bandwidth, growth-1, growth-30, growth-200, churn
   --pace N      viewers arrive N times as fast as in the paper (default 20; 1 takes an hour)
   --cores P:G   the proxy's cores and those of the load generator, as taskset takes them (default 0:1)`;
 
@@ -61,6 +62,7 @@ function partsOf(base: Pick<StackOptions, "cores">, quick: boolean, pace: number
       MODES.map((mode) => carry(`capacity-${transport}-${mode}`, { transport, mode })),
     ),
     carry("capacity-anew", { transport: "webtransport", mode: "coded-mutp", proxyEnv: ANEW }),
+    { name: "coders", run: async (results) => void results.coders.push(await measureCoders(quick ? 7 : 21)) },
     {
       name: "bandwidth",
       run: async (results) => void results.bandwidths.push(...(await measureBandwidths(quick ? 60 : 300))),
@@ -101,7 +103,15 @@ async function main(): Promise<number> {
   const pace = countOf("pace", options.pace, 100) ?? 20;
   if (process.platform !== "linux") throw new UsageError("this bench pins processes and reads /proc: it needs Linux");
   if (os.cpus().length < 2) throw new UsageError("this bench needs two processors: one for the proxy, one for viewers");
-  const results: Results = { sitting: newSitting(), cores, capacities: [], growth: [], churn: [], bandwidths: [] };
+  const results: Results = {
+    sitting: newSitting(),
+    cores,
+    capacities: [],
+    growth: [],
+    churn: [],
+    bandwidths: [],
+    coders: [],
+  };
   const parts = partsOf({ cores }, options.quick, pace).filter(({ name }) =>
     options.row.split(",").some((begin) => name.startsWith(begin)),
   );

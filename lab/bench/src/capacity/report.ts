@@ -4,7 +4,8 @@ import { sittingsText, type Sitting } from "../kit/sitting";
 import { percent, table } from "../kit/table";
 import { atLeast, figureTable, type Figure } from "../kit/verdict";
 import type { Bandwidth } from "./bandwidth";
-import { GIGABIT_VIEWERS } from "./content";
+import { GROUP_BYTES as CODER_GROUP_BYTES, type CoderResults, type Sharing } from "./coders";
+import { GIGABIT_VIEWERS, VIEWER_BYTES_PER_SEC } from "./content";
 import type { CapacityRun, GrowthRun, Stretch } from "./measure";
 import { PAPER } from "./paper";
 import type { StackOptions } from "./stack";
@@ -16,6 +17,7 @@ export interface Results {
   growth: GrowthRun[];
   churn: GrowthRun[];
   bandwidths: Bandwidth[];
+  coders: CoderResults[];
 }
 
 /** What a run measured, in words. */
@@ -30,14 +32,37 @@ const LIMITS = { webtransport: [300, 800], webrtc: [200, 500] } as const;
 /** More of a core than this that other programs take makes a proxy look slower than it is. */
 const OTHERS_MAX = 0.1;
 
-export function figuresOf({ capacities }: Results): Figure[] {
-  return (["webtransport", "webrtc"] as const).map((transport) => {
+export function figuresOf({ capacities, coders }: Results): Figure[] {
+  const carried = (["webtransport", "webrtc"] as const).map((transport) => {
     const own = capacities.filter(({ setting }) => setting.transport === transport && setting.mode === "coded-mutp");
     const viewers = own.at(-1)?.viewers ?? NaN;
     return atLeast(`viewers at 100 ms, ${transport}, every packet coded`, viewers, LIMITS[transport], {
       ...(own.at(-1)?.isAtLeast ? { note: "the generator was the limit" } : {}),
     });
   });
+  return [...carried, ...coderFigures(coders.at(-1))];
+}
+
+function coderFigures(results: CoderResults | undefined): Figure[] {
+  const { bytesPerSec: rate, sharing, queue } = results ?? {};
+  const of = (value: number | undefined): number => value ?? NaN;
+  return [
+    atLeast(
+      "viewers of one channel, shared symbols over coding anew",
+      of(sharing && sharing.anewMs / sharing.sharedMs),
+      [5, 20],
+    ),
+    atLeast("the same without the time to hand symbols out", of(sharing && codedOnly(sharing)), []),
+    atLeast("both coders over the sum of each alone", of(rate && rate.both / (rate.fast + rate.slow)), [0.9, 0.97]),
+    atLeast("self-scheduling over an even split", of(rate && rate.both / rate.even), [1.3, 1.4]),
+    {
+      what: "capacity of the queue over its model",
+      got: of(queue && queue.tasksPerSec / queue.modelTasksPerSec),
+      unit: "",
+      better: "nearOne",
+      floor: 1.1,
+    },
+  ];
 }
 
 export const settingText = ({ sitting, cores }: Results): string =>
@@ -58,6 +83,7 @@ export function reportOf(results: Results): string {
       : []),
     ...(capacities.length > 0 ? [capacityTable(capacities)] : []),
     ...[...growth, ...churn].map(growthTable),
+    ...results.coders.map(coderTable),
     ...(results.bandwidths.length > 0 ? [bandwidthTable(results.bandwidths)] : []),
     paperTable(),
     "Figures to reach:",
@@ -112,6 +138,33 @@ function growthTable({ setting, pace, meanStaySec, stretches }: GrowthRun): stri
     `${setting.channels} channels, ${nameOf(setting)}; arrivals ${pace} times as fast as in the ` +
     `paper, ${stay}\n\n${table(head, lines)}`
   );
+}
+
+const codedOnly = ({ anewMs, sharedMs, handedMs }: Sharing): number => anewMs / Math.max(1e-6, sharedMs - handedMs);
+
+/** By the processor's time, if it did nothing but code. */
+const viewersOf = (groupMs: number, cores: number): string =>
+  ((cores * 1000 * CODER_GROUP_BYTES) / groupMs / VIEWER_BYTES_PER_SEC).toFixed(0);
+
+function coderTable({ engine, bytesPerSec, queue, sharing }: CoderResults): string {
+  const mb = (value: number): string => `${(value / 1e6).toFixed(0)} MB/s`;
+  const lines = [
+    ["one coder", mb(bytesPerSec.fast)],
+    ["another, slowed", mb(bytesPerSec.slow)],
+    ["both on one queue", mb(bytesPerSec.both)],
+    ["both, tasks split evenly", mb(bytesPerSec.even)],
+    ["tasks that the queue carries", `${queue.tasksPerSec.toFixed(0)} a second`],
+    ["tasks that its model carries", `${queue.modelTasksPerSec.toFixed(0)} a second`],
+    [
+      `${sharing.viewers} viewers, ${sharing.watched} groups each: a group coded anew`,
+      `${sharing.anewMs.toFixed(3)} ms`,
+    ],
+    ["a shared group, coding and handing out", `${sharing.sharedMs.toFixed(3)} ms`],
+    ["of it handing out", `${sharing.handedMs.toFixed(3)} ms`],
+    ["viewers that two cores carry, coded anew", viewersOf(sharing.anewMs, 2)],
+    ["the same, shared", viewersOf(sharing.sharedMs, 2)],
+  ];
+  return `Coders without network, groups of 128 x 4 KB (${engine})\n\n${table(["what", "value"], lines)}`;
 }
 
 function bandwidthTable(bandwidths: readonly Bandwidth[]): string {

@@ -43,8 +43,9 @@ export interface StackOptions extends Omit<Setting, "proxy" | "originUrl"> {
 }
 
 const HOST = "127.0.0.1";
-/** A proxy for viewers of 200 channels keeps more than a default one, since a video server exists for its videos. */
+/** A server of videos keeps more of them than a default proxy, and more of their symbols. */
 const CACHE_BYTES = 1024 * 1024 * 1024;
+const CODER_BYTES = 512 * 1024 * 1024;
 const SESSIONS_MAX = 4000;
 /** Ends a process with this one: its descriptor 3 is the pipe that tells it. */
 const BOUND_WORDS = ["--import", path.join(repoRoot, "infra/end-with-starter.mjs")];
@@ -96,6 +97,7 @@ export async function startStack({ cores, proxyEnv, ...setting }: StackOptions):
         ALLOW_PRIVATE_HOSTS: host,
         MAX_SESSIONS: String(SESSIONS_MAX),
         CACHE_BYTES: String(CACHE_BYTES),
+        CODER_BYTES: String(CODER_BYTES),
         ...proxyEnv,
       },
       log,

@@ -3,6 +3,7 @@
  * it. The receiver is the product's own. It notes when each request went out, when its first data frame came and when
  * the group was complete.
  */
+import { randomInt } from "node:crypto";
 import { encodeFrame, parseFrame, Receiver, requestIdOf, type Codec, type KnownPath } from "@tributary/protocol";
 import type { Channel } from "@tributary/client";
 import { GROUP_BYTES, GROUP_MS, GROUP_SYMBOLS, GROUPS_PER_VIDEO, groupOf, pathOf } from "./content";
@@ -49,7 +50,7 @@ export class Viewer {
   #channel: Channel | undefined;
   #receiver: Receiver | undefined;
   /** Ids begin at random (protocol.md §4.1), because viewers with the same id share no coded packets. */
-  #requestId = Math.floor(Math.random() * 0x7fff_ffff);
+  #requestId = randomInt(2 ** 32);
   #group = 0;
   #bytesOk = true;
   #sentMs = 0;
@@ -145,9 +146,10 @@ export class Viewer {
     this.#bytesOk = true;
     // A viewer that is late has stalled, and its video goes on from here.
     this.#dueMs = Math.max(this.#dueMs, nowMs - 1) + GROUP_MS;
+    this.#requestId = (this.#requestId + 1) >>> 0;
     const start = this.#group * GROUP_BYTES;
     this.#receiver = new Receiver({
-      requestId: ++this.#requestId,
+      requestId: this.#requestId,
       url: `${originUrl}${pathOf(channel)}`,
       range: { start, end: start + GROUP_BYTES - 1 },
       mode,
