@@ -12,6 +12,7 @@ mod events;
 
 mod room;
 mod runtime;
+mod udp;
 mod webrtc;
 mod webtransport;
 

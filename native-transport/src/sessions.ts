@@ -25,6 +25,9 @@ interface SessionHooks {
   ended?(): void;
 }
 
+/** Of the session with most of them, this many datagrams are handed on before it is another session's turn. */
+const TURN_DATAGRAMS = 16;
+
 export class Sessions {
   readonly #open = new Map<number, NativeChannel>();
   readonly #native: () => NativeSessions;
@@ -38,14 +41,45 @@ export class Sessions {
 
   /** The native part calls this when there are events. */
   readonly wake = (): void => {
-    for (const event of this.#native().take()) this.#dispatch(event);
+    const received: SessionEvent[] = [];
+    for (const event of this.#native().take()) {
+      if (event.kind === "received") received.push(event);
+      else {
+        this.#handOn(received.splice(0));
+        this.#dispatch(event);
+      }
+    }
+    this.#handOn(received);
   };
 
   get size(): number {
     return this.#open.size;
   }
 
-  #dispatch({ session, kind, datagramBytesMax = 0, address = "", bytes, lengths, reason = "" }: SessionEvent): void {
+  /**
+   * Hands on datagrams in about the order in which they came. A busy process finds many of each session. If it took
+   * them session by session, the last session would seem silent meanwhile.
+   */
+  #handOn(received: readonly SessionEvent[]): void {
+    const inboxes = received.map(({ session, bytes, lengths }) => ({
+      channel: this.#open.get(session),
+      bytes: bytes!,
+      lengths: lengths!,
+      given: 0,
+    }));
+    const turns = Math.ceil(Math.max(0, ...inboxes.map(({ lengths }) => lengths.length)) / TURN_DATAGRAMS);
+    for (let turn = 1; turn <= turns; turn++)
+      for (const inbox of inboxes) {
+        const { channel, bytes, lengths, given } = inbox;
+        inbox.given = Math.floor((lengths.length * turn) / turns);
+        const now = lengths.subarray(given, inbox.given);
+        const nowBytes = now.reduce((sum, length) => sum + length, 0);
+        channel?.handleReceived(bytes.subarray(0, nowBytes), now);
+        inbox.bytes = bytes.subarray(nowBytes);
+      }
+  }
+
+  #dispatch({ session, kind, datagramBytesMax = 0, address = "", reason = "" }: SessionEvent): void {
     const channel = this.#open.get(session);
     if (kind === "opened") {
       const made = new NativeChannel(this.#native(), session, { datagramBytesMax, address }, () =>
@@ -53,8 +87,7 @@ export class Sessions {
       );
       this.#open.set(session, made);
       this.#hooks.opened(session, made);
-    } else if (kind === "received") channel?.handleReceived(bytes!, lengths!);
-    else if (kind === "writable") channel?.handleWritable();
+    } else if (kind === "writable") channel?.handleWritable();
     else if (channel) {
       this.#forget(session);
       channel.handleClosed(reason);

@@ -9,9 +9,9 @@ use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
 use super::hmac;
+use crate::udp;
 
 const RECEIVE_BYTES: usize = 64 * 1024;
-const SOCKET_BYTES: usize = 1024 * 1024;
 const STUN_BYTES_MAX: usize = 256;
 /// Longer datagrams come only over a path of the machine to itself. The socket skips them.
 const DATAGRAM_BYTES_MAX: usize = 1500;
@@ -41,13 +41,8 @@ pub struct Socket {
 
 impl Socket {
     pub fn open(address: SocketAddr) -> io::Result<Self> {
-        let udp = std::net::UdpSocket::bind(address)?;
-        udp.set_nonblocking(true)?;
-        let udp = UdpSocket::from_std(udp)?;
+        let udp = UdpSocket::from_std(udp::bind(address)?)?;
         let state = UdpSocketState::new((&udp).into())?;
-        // The machine may allow less. The socket works with any size.
-        let _ = state.set_recv_buffer_size((&udp).into(), SOCKET_BYTES);
-        let _ = state.set_send_buffer_size((&udp).into(), SOCKET_BYTES);
         Ok(Self { udp, state })
     }
 

@@ -10,6 +10,7 @@ use wtransport::quinn::{self, Endpoint, VarInt};
 use wtransport::tls::Sha256Digest;
 
 use super::config::{client_config, digest_of};
+use super::endpoint;
 use super::http3::{self, Connection};
 use super::sessions::Sessions;
 use super::{remember, Congestion, Session, HANDSHAKE_TIME_MAX};
@@ -63,7 +64,7 @@ impl Client {
         let digests = hashes.iter().map(|hash| digest_of(hash)).collect::<Result<Vec<_>, _>>()?;
         let any: SocketAddr = if url.contains("//[") { ([0; 16], 0).into() } else { ([0; 4], 0).into() };
         let _entered = runtime().enter();
-        let endpoint = Endpoint::client(any).map_err(|error| format!("no UDP socket: {error}"))?;
+        let endpoint = endpoint::open(any, None).map_err(|error| format!("no UDP socket: {error}"))?;
         let id = self.sessions.next_id();
         let stop = Arc::new(Notify::new());
         lock(&self.stops).insert(id, Arc::clone(&stop));

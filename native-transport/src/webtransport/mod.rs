@@ -1,8 +1,9 @@
 //! WebTransport over HTTP/3 datagrams (RFC 9220, RFC 9221, RFC 9297), as server and as client. server.rs and client.rs
-//! own the UDP sockets, http3.rs speaks HTTP/3 on a QUIC connection, and session.rs carries the datagrams of a session.
+//! own the endpoints, http3.rs speaks HTTP/3 on a QUIC connection, and session.rs carries the datagrams of a session.
 
 mod client;
 mod config;
+mod endpoint;
 mod http3;
 mod server;
 mod session;

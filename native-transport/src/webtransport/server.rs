@@ -13,6 +13,7 @@ use wtransport::quinn::{self, Endpoint, Incoming, VarInt};
 use wtransport::tls::rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
 
 use super::config::{server_config, transport};
+use super::endpoint;
 use super::http3::{self, Connection};
 use super::sessions::Sessions;
 use super::{remember, Congestion, Session, PATH};
@@ -62,7 +63,8 @@ impl Server {
         let tickets: Arc<dyn StoresServerSessions> = ServerSessionMemoryCache::new(TICKETS_MAX);
         let _entered = runtime().enter();
         let config = server_config(certificates.shown(), congestion, &tickets);
-        let endpoint = Endpoint::server(config.clone(), address).map_err(|error| format!("UDP {address}: {error}"))?;
+        let endpoint =
+            endpoint::open(address, Some(config.clone())).map_err(|error| format!("UDP {address}: {error}"))?;
         let port = endpoint.local_addr().map_err(|error| error.to_string())?.port();
         let (stop, stopped) = watch::channel(false);
         let server = Self {
