@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine.h"
@@ -30,18 +31,31 @@ std::unique_ptr<Device> openDevice(Error& error) {
   return Device::open(error, {.library = driverFile, .batchBytes = 8 << 10});
 }
 
-/** A task in memory of its own, pinned or not, with the coefficients of seeds, given or not. */
+/** Pinned memory that is taken from the start on, so that what is taken one after another is neighbours. */
+struct Pinned {
+  Pinned(Device& device, size_t bytes) : device(device), memory(device.allocate(bytes)), next(memory) {}
+  ~Pinned() { device.release(memory); }
+  Pinned(const Pinned&) = delete;
+  uint8_t* take(size_t bytes) { return std::exchange(next, next + bytes); }
+  Device& device;
+  uint8_t* memory;
+  uint8_t* next;
+};
+
+/** A task in pinned memory or in memory of its own, with the coefficients of seeds, given or not. */
 struct Work {
-  Work(Random& random, Device& device) : device(device) {
+  Work(Random& random, Pinned& pinnedSources, Pinned& pinnedOutputs) {
     symbolCount = static_cast<uint32_t>(1 + random.below(30));
     outputCount = static_cast<uint32_t>(1 + random.below(20));
     symbolBytes = static_cast<uint32_t>(random.below(8) == 0 ? 1 : 1 + random.below(400));
-    const bool isPinned = random.below(2) == 0;
+    const bool isPinned = random.below(3) > 0;
     stride = isPinned ? paddedBytes(symbolBytes) : symbolBytes + random.below(3);
-    if (isPinned) pinned = device.allocate(stride * (symbolCount + outputCount));
-    if (!isPinned) plain = std::make_unique<Block>(stride * (symbolCount + outputCount));
-    const Block content(random, stride * symbolCount);
-    memcpy(memory(), content.bytes.get(), content.size);
+    const size_t sourceBytes = stride * symbolCount, outputBytes = stride * outputCount;
+    if (!isPinned) plain = std::make_unique<Block>(sourceBytes + outputBytes);
+    sources = isPinned ? pinnedSources.take(sourceBytes) : plain->bytes.get();
+    outputs = isPinned ? pinnedOutputs.take(outputBytes) : sources + sourceBytes;
+    const Block content(random, sourceBytes);
+    memcpy(sources, content.bytes.get(), sourceBytes);
     for (uint32_t o = 0; o < outputCount; o++) seeds.push_back(static_cast<uint32_t>(random.next()));
     coefficients.resize(symbolCount * outputCount);
     for (uint32_t o = 0; o < outputCount; o++) {
@@ -49,19 +63,13 @@ struct Work {
     }
     hasSeeds = random.below(2) == 0;
   }
-  ~Work() {
-    if (pinned != nullptr) device.release(pinned);
-  }
-  Work(const Work&) = delete;
 
-  uint8_t* memory() const { return pinned != nullptr ? pinned : plain->bytes.get(); }
-  uint8_t* outputs() const { return memory() + stride * symbolCount; }
   Task task() const {
-    return {memory(),
+    return {sources,
             stride,
             symbolCount,
             symbolBytes,
-            outputs(),
+            outputs,
             stride,
             outputCount,
             hasSeeds ? seeds.data() : nullptr,
@@ -70,22 +78,22 @@ struct Work {
   }
   bool isDone() const {
     std::vector<const uint8_t*> rows;
-    for (uint32_t s = 0; s < symbolCount; s++) rows.push_back(memory() + stride * s);
+    for (uint32_t s = 0; s < symbolCount; s++) rows.push_back(sources + stride * s);
     Block expected(symbolBytes);
     uint8_t* out = expected.bytes.get();
     for (uint32_t o = 0; o < outputCount; o++) {
       findEngine("reference")
           ->multiply({&out, 1, rows.data(), symbolCount, &coefficients[o * symbolCount], symbolCount, symbolBytes,
                       nullptr, false});
-      if (memcmp(out, outputs() + stride * o, symbolBytes) != 0) return false;
+      if (memcmp(out, outputs + stride * o, symbolBytes) != 0) return false;
     }
     return true;
   }
 
-  Device& device;
   uint32_t symbolCount, outputCount, symbolBytes;
   size_t stride;
-  uint8_t* pinned = nullptr;
+  uint8_t* sources;
+  uint8_t* outputs;
   std::unique_ptr<Block> plain;
   std::vector<uint32_t> seeds;
   std::vector<uint8_t> coefficients;
@@ -93,9 +101,10 @@ struct Work {
 };
 
 struct Works {
-  Works(uint64_t seed, Device& device, size_t count) {
+  Works(uint64_t seed, Device& device, size_t count)
+      : sources(device, count * 30 * 512), outputs(device, count * 20 * 512) {
     Random random(seed);
-    while (all.size() < count) all.push_back(std::make_unique<Work>(random, device));
+    while (all.size() < count) all.push_back(std::make_unique<Work>(random, sources, outputs));
     for (const auto& work : all) tasks.push_back(work->task());
   }
   bool areDone(size_t count) const {
@@ -104,6 +113,7 @@ struct Works {
     }
     return true;
   }
+  Pinned sources, outputs;
   std::vector<std::unique_ptr<Work>> all;
   std::vector<Task> tasks;
 };

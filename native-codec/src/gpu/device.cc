@@ -9,7 +9,8 @@ namespace tributary::gpu {
 namespace {
 
 constexpr size_t kSlotCount = 4;
-constexpr size_t kAlign = 256;
+/** Rows of neighbours in host memory stay neighbours on the device, because this divides the bytes of all rows. */
+constexpr size_t kAlign = kTileBytes;
 
 constexpr size_t aligned(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
@@ -43,8 +44,9 @@ void copyRows(uint8_t* to, size_t toStride, const uint8_t* from, size_t fromStri
 /** One task of a batch, with the places of its parts in the slot's device memory. */
 struct Placed {
   const Task* task;
-  bool sourcesAreDirect;
-  bool outputsAreDirect;
+  /** The pinned blocks that the device reads and writes directly, or nullptr. */
+  const uint8_t* sourceBlock;
+  const uint8_t* outputBlock;
   size_t seeds = 0;
   size_t coefficients = 0;
   size_t sources = 0;
@@ -55,6 +57,14 @@ struct Placed {
   size_t coefficientStride() const { return ceilDivide(task->sourceCount, kCoefficientAlign) * kCoefficientAlign; }
   size_t sourceBytes() const { return stride() * task->sourceCount; }
   size_t outputBytes() const { return stride() * task->outputCount; }
+};
+
+/** Bytes of host memory, the pinned block that has them, and their place in the slot's device memory. */
+struct Part {
+  const uint8_t* block;
+  uint8_t* memory;
+  size_t place;
+  size_t bytes;
 };
 
 /**
@@ -83,22 +93,24 @@ void Device::Batch::place() {
     const Task& task = *placed.task;
     if (task.seeds != nullptr) placed.seeds = take(task.outputCount * sizeof(uint32_t));
     if (task.seeds == nullptr) placed.coefficients = take(task.outputCount * placed.coefficientStride());
-    if (!placed.sourcesAreDirect) placed.sources = take(placed.sourceBytes());
+    if (placed.sourceBlock == nullptr) placed.sources = take(placed.sourceBytes());
   }
   uploadBytes = next;
   for (Placed& placed : tasks) {
+    if (placed.sourceBlock != nullptr) placed.sources = take(placed.sourceBytes());
+  }
+  for (Placed& placed : tasks) {
     const Task& task = *placed.task;
     if (task.seeds != nullptr) placed.coefficients = take(task.outputCount * placed.coefficientStride());
-    if (placed.sourcesAreDirect) placed.sources = take(placed.sourceBytes());
     placed.words = take(wordBytes(task.sourceCount, task.outputCount));
   }
   downloadAt = next;
   for (Placed& placed : tasks) {
-    if (!placed.outputsAreDirect) placed.outputs = take(placed.outputBytes());
+    if (placed.outputBlock == nullptr) placed.outputs = take(placed.outputBytes());
   }
   downloadBytes = next - downloadAt;
   for (Placed& placed : tasks) {
-    if (placed.outputsAreDirect) placed.outputs = take(placed.outputBytes());
+    if (placed.outputBlock != nullptr) placed.outputs = take(placed.outputBytes());
   }
   totalBytes = next;
 }
@@ -162,12 +174,12 @@ void Device::release(uint8_t* memory) {
   context_->driver().releasePinned(memory);
 }
 
-bool Device::isPinned(const uint8_t* memory, size_t bytes) const {
+const uint8_t* Device::pinnedBlock(const uint8_t* memory, size_t bytes) const {
   const std::lock_guard lock(mutex_);
   auto block = pinned_.upper_bound(memory);
-  if (block == pinned_.begin()) return false;
+  if (block == pinned_.begin()) return nullptr;
   --block;
-  return memory + bytes <= block->first + block->second;
+  return memory + bytes <= block->first + block->second ? block->first : nullptr;
 }
 
 /** Makes the slot's memory large enough. */
@@ -193,9 +205,36 @@ Error Device::reserve(Slot& slot, const Batch& batch) {
   return {};
 }
 
+/** Calls `copy` for each run of parts that are neighbours in a pinned block and in device memory. */
+template <typename PartOf, typename Copy>
+Error forEachRun(const std::vector<Placed>& tasks, PartOf partOf, Copy copy) {
+  Part run = {};
+  for (const Placed& placed : tasks) {
+    const Part part = partOf(placed);
+    if (part.block == nullptr) continue;
+    if (part.block == run.block && part.memory == run.memory + run.bytes && part.place == run.place + run.bytes) {
+      run.bytes += part.bytes;
+      continue;
+    }
+    if (run.bytes != 0) {
+      if (Error error = copy(run)) return error;
+    }
+    run = part;
+  }
+  return run.bytes != 0 ? copy(run) : Error{};
+}
+
 /** Fills the pinned buffer and starts the copies to the device. */
 Error Device::upload(Slot& slot, const Batch& batch) {
   const Driver& driver = context_->driver();
+  const auto copy = [&](const Part& part) {
+    return context_->errorOf(driver.copyToDevice(slot.memory + part.place, part.memory, part.bytes, slot.stream),
+                             "copy to the device");
+  };
+  const auto partOf = [](const Placed& placed) {
+    return Part{placed.sourceBlock, const_cast<uint8_t*>(placed.task->sources), placed.sources, placed.sourceBytes()};
+  };
+  if (Error error = forEachRun(batch.tasks, partOf, copy)) return error;
   for (const Placed& placed : batch.tasks) {
     const Task& task = *placed.task;
     if (task.seeds != nullptr) {
@@ -206,31 +245,25 @@ Error Device::upload(Slot& slot, const Batch& batch) {
       copyRows(to, placed.coefficientStride(), task.coefficients, task.coefficientStride, task.sourceCount,
                task.outputCount);
     }
-    if (placed.sourcesAreDirect) {
-      const int result =
-          driver.copyToDevice(slot.memory + placed.sources, task.sources, placed.sourceBytes(), slot.stream);
-      if (Error error = context_->errorOf(result, "copy to the device")) return error;
-    } else {
-      copyRows(slot.uploads() + placed.sources, placed.stride(), task.sources, task.sourceStride, task.symbolBytes,
-               task.sourceCount);
-    }
+    if (placed.sourceBlock != nullptr) continue;
+    copyRows(slot.uploads() + placed.sources, placed.stride(), task.sources, task.sourceStride, task.symbolBytes,
+             task.sourceCount);
   }
-  return context_->errorOf(driver.copyToDevice(slot.memory, slot.pinned, batch.uploadBytes, slot.stream),
-                           "copy to the device");
+  return copy({nullptr, slot.uploads(), 0, batch.uploadBytes});
 }
 
 Error Device::download(Slot& slot, const Batch& batch) {
-  const Driver& driver = context_->driver();
-  for (const Placed& placed : batch.tasks) {
-    if (!placed.outputsAreDirect) continue;
-    const int result =
-        driver.copyToHost(placed.task->outputs, slot.memory + placed.outputs, placed.outputBytes(), slot.stream);
-    if (Error error = context_->errorOf(result, "copy to the host")) return error;
-  }
+  const auto copy = [&](const Part& part) {
+    return context_->errorOf(
+        context_->driver().copyToHost(part.memory, slot.memory + part.place, part.bytes, slot.stream),
+        "copy to the host");
+  };
+  const auto partOf = [](const Placed& placed) {
+    return Part{placed.outputBlock, placed.task->outputs, placed.outputs, placed.outputBytes()};
+  };
+  if (Error error = forEachRun(batch.tasks, partOf, copy)) return error;
   if (batch.downloadBytes == 0) return {};
-  return context_->errorOf(driver.copyToHost(slot.uploads() + batch.uploadBytes, slot.memory + batch.downloadAt,
-                                             batch.downloadBytes, slot.stream),
-                           "copy to the host");
+  return copy({nullptr, slot.uploads() + batch.uploadBytes, batch.downloadAt, batch.downloadBytes});
 }
 
 Error Device::start(Slot& slot, std::span<const Task> tasks) {
@@ -239,8 +272,9 @@ Error Device::start(Slot& slot, std::span<const Task> tasks) {
   uint32_t tiles = 0, sourceCountMax = 0;
   for (const Task& task : tasks) {
     const size_t stride = paddedBytes(task.symbolBytes);
-    batch.tasks.push_back({&task, task.sourceStride == stride && isPinned(task.sources, stride * task.sourceCount),
-                           task.outputStride == stride && isPinned(task.outputs, stride * task.outputCount)});
+    const size_t sourceBytes = stride * task.sourceCount, outputBytes = stride * task.outputCount;
+    batch.tasks.push_back({&task, task.sourceStride == stride ? pinnedBlock(task.sources, sourceBytes) : nullptr,
+                           task.outputStride == stride ? pinnedBlock(task.outputs, outputBytes) : nullptr});
     tiles += static_cast<uint32_t>(stride / kTileBytes);
     sourceCountMax = std::max(sourceCountMax, task.sourceCount);
   }
@@ -295,7 +329,7 @@ Error Device::finish(Slot& slot) {
   const Batch& batch = slot.batch;
   if (Error error = context_->errorOf(context_->driver().waitForStream(slot.stream), "coding")) return error;
   for (const Placed& placed : batch.tasks) {
-    if (placed.outputsAreDirect) continue;
+    if (placed.outputBlock != nullptr) continue;
     copyRows(placed.task->outputs, placed.task->outputStride,
              slot.uploads() + batch.uploadBytes + placed.outputs - batch.downloadAt, placed.stride(),
              placed.task->symbolBytes, placed.task->outputCount);

@@ -82,7 +82,8 @@ class Device {
   Error upload(Slot& slot, const Batch& batch);
   Error download(Slot& slot, const Batch& batch);
   size_t batchEnd(std::span<const Task> tasks, size_t first) const;
-  bool isPinned(const uint8_t* memory, size_t bytes) const;
+  /** The pinned block that has these bytes, or nullptr. */
+  const uint8_t* pinnedBlock(const uint8_t* memory, size_t bytes) const;
 
   std::unique_ptr<Context> context_;
   size_t batchBytes_;
