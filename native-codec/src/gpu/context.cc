@@ -76,9 +76,12 @@ Error Context::load(const char* library) {
   facts_.capability = static_cast<uint32_t>(major * 10 + minor);
   facts_.multiprocessors = static_cast<uint32_t>(multiprocessors);
   facts_.clockKhz = static_cast<uint32_t>(clockKhz);
-  // Two blocks share a multiprocessor. The driver keeps 1 KB of each block's memory.
-  const uint32_t bytes = static_cast<uint32_t>(std::min(sharedBytes / 2 - 1024, blockBytes));
-  segmentSourcesMax_ = bytes / kTensorSourceBytes / kWordSources * kWordSources;
+  // Two small blocks share a multiprocessor. The driver keeps 1 KB of each block's memory.
+  const auto segment = [](int bytes) {
+    return static_cast<uint32_t>(bytes) / kTensorSourceBytes / kWordSources * kWordSources;
+  };
+  smallSegmentMax_ = segment(std::min(sharedBytes / 2 - 1024, blockBytes));
+  largeSegmentMax_ = segment(blockBytes);
   return loadKernels();
 }
 
@@ -96,7 +99,7 @@ Error Context::loadKernels() {
     const KernelShape& shape = kKernelShapes[k];
     if (Error error = errorOf(driver_.getFunction(&functions_[k], module_, shape.name), shape.name)) return error;
     const uint32_t bytes =
-        k == static_cast<size_t>(Kernel::kProductTensor) ? segmentSourcesMax_ * kTensorSourceBytes : shape.sharedBytes;
+        k == static_cast<size_t>(Kernel::kProductTensor) ? largeSegmentMax_ * kTensorSourceBytes : shape.sharedBytes;
     // A chip with less shared memory does not run productTables, which only benches call.
     const int result = driver_.setFunctionAttribute(functions_[k], kDynamicSharedBytesMax, static_cast<int>(bytes));
     if (result != kDriverOk && k != static_cast<size_t>(Kernel::kProductTables)) return errorOf(result, shape.name);
@@ -106,19 +109,24 @@ Error Context::loadKernels() {
 
 Error Context::attach() const { return errorOf(driver_.setContext(context_), "cuCtxSetCurrent"); }
 
-uint32_t Context::segmentSources(uint32_t sourceCountMax) const {
-  return std::min(segmentSourcesMax_, ceilDivide(sourceCountMax, kWordSources) * kWordSources);
+TensorBlock Context::tensorBlock(uint32_t sourceCountMax) const {
+  return tensorBlockOf(sourceCountMax <= smallSegmentMax_ ? kSmallBlockThreads : kLargeBlockThreads, sourceCountMax);
+}
+
+TensorBlock Context::tensorBlockOf(uint32_t threads, uint32_t sourceCountMax) const {
+  const uint32_t most = threads == kSmallBlockThreads ? smallSegmentMax_ : largeSegmentMax_;
+  return {threads, std::min(most, ceilDivide(sourceCountMax, kWordSources) * kWordSources)};
 }
 
 Error Context::launch(Kernel kernel, StreamHandle stream, uint32_t blocks, DeviceAddress jobs, uint32_t jobCount,
-                      uint32_t segmentSources) const {
+                      const TensorBlock& tensorBlock) const {
   const KernelShape& shape = shapeOf(kernel);
   const bool isTensor = kernel == Kernel::kProductTensor;
-  uint32_t high = 65536;
+  uint32_t segmentSources = tensorBlock.segmentSources, high = 65536;
   void* parameters[] = {&jobs, &jobCount, &segmentSources, &high};
-  const uint32_t sharedBytes = isTensor ? segmentSources * kTensorSourceBytes : shape.sharedBytes;
-  return errorOf(driver_.launch(functions_[static_cast<size_t>(kernel)], blocks, 1, 1, shape.threads, 1, 1, sharedBytes,
-                                stream, parameters, nullptr),
+  return errorOf(driver_.launch(functions_[static_cast<size_t>(kernel)], blocks, 1, 1,
+                                isTensor ? tensorBlock.threads : shape.threads, 1, 1,
+                                isTensor ? tensorBlock.sharedBytes() : shape.sharedBytes, stream, parameters, nullptr),
                  shape.name);
 }
 
