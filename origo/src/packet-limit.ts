@@ -1,7 +1,7 @@
 /**
- * Packet limit: how many packets the connections of socket.io may send: each connection, and all connections of one
- * address together. A connection over a limit is cut. Connections that someone has proven to own (a proxy by its key, a
- * page by its login) do not count for their address, so a stranger behind the same address cannot cut them.
+ * Packet limit: how many packets and pings the connections of socket.io may send: each connection, and all connections
+ * of one address together. A connection over a limit is cut. Connections that someone has proven to own (a proxy by its
+ * key, a page by its login) do not count for their address, so a stranger behind the same address cannot cut them.
  */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Server, Socket } from "socket.io";
@@ -15,6 +15,12 @@ const PACKETS_PER_ADDRESS_MAX = 1000;
 /** This many addresses are counted. */
 const ADDRESSES_MAX = 10_000;
 
+/** The part of a WebSocket's connection that is used here. Its own frames, pings and pongs, are no packets. */
+interface WebSocket {
+  on(type: "ping" | "pong", listener: (data: Buffer) => void): this;
+  pong(data: Buffer): void;
+}
+
 export interface PacketLimit {
   /** The connection of this socket belongs to someone who is known. */
   trust(socket: Socket): void;
@@ -27,18 +33,27 @@ export function limitPackets(io: Server, trustedHops: number, nowMs: () => numbe
     windowMs: () => WINDOW_MS,
     keysMax: ADDRESSES_MAX,
   });
+  // WebSocket answers each ping otherwise, also beyond the limit. The answers wait in memory if nobody reads them.
+  (io.engine as unknown as { ws: { options: { autoPong: boolean } } }).ws.options.autoPong = false;
   io.engine.on("connection", (connection: Socket["conn"]) => {
     const address = limitKeyOf(addressOf(connection.request.headers, connection.remoteAddress, trustedHops));
     const own = new RateLimit({ limit: () => PACKETS_MAX, windowMs: () => WINDOW_MS, keysMax: 1 });
     // socket.io waits for the client's closing handshake, and reads on meanwhile.
     connection.once("close", () => connection.request.socket.destroySoon());
-    connection.on("packet", () => {
+    let isCut = false;
+    /** Counts a packet, and tells whether the connection stays. */
+    const count = (): boolean => {
+      if (isCut) return false;
       const now = nowMs();
-      const isOver = own.waitMs("", now) > 0 || (!trusted.has(connection) && byAddress.waitMs(address, now) > 0);
-      if (isOver) return connection.close(true);
+      isCut = own.waitMs("", now) > 0 || (!trusted.has(connection) && byAddress.waitMs(address, now) > 0);
+      if (isCut) connection.close(true);
       own.add("", now);
       if (!trusted.has(connection)) byAddress.add(address, now);
-    });
+      return !isCut;
+    };
+    connection.on("packet", count);
+    const { socket } = connection.transport as unknown as { socket: WebSocket };
+    socket.on("ping", (data) => count() && socket.pong(data)).on("pong", count);
   });
   return { trust: ({ conn }) => void trusted.add(conn) };
 }

@@ -233,17 +233,22 @@ test("another address stores its records while one floods, and the flooder is to
   expect((await storeOne("203.0.113.9")).status).toBe(202);
 });
 
+const [TEXT, PING] = [0x81, 0x89];
+
 /** WebSocket frames of a client (RFC 6455 section 5.2) with these texts, as often as they fit into 64 KiB. */
-function framesOf(texts: string[]): Buffer {
+function framesOf(texts: string[], type = TEXT): Buffer {
   const frames = texts.map((text) => {
     const length = text.length < 126 ? [0x80 | text.length] : [0x80 | 126, text.length >> 8, text.length & 255];
-    return Buffer.concat([Buffer.from([0x81, ...length, 0, 0, 0, 0]), Buffer.from(text)]);
+    return Buffer.concat([Buffer.from([type, ...length, 0, 0, 0, 0]), Buffer.from(text)]);
   });
   const once = Buffer.concat(frames);
   return Buffer.concat(Array<Buffer>(Math.ceil(65_536 / once.length)).fill(once));
 }
 
-/** Writes the frames as fast as Origo reads them, until it cuts the connection. Returns the bytes that it took. */
+/**
+ * Writes the frames as fast as Origo reads them, until it cuts the connection, and reads no answer. Returns the bytes
+ * that Origo took.
+ */
 function floodOnce(frames: Buffer, isOver: () => boolean): Promise<number> {
   const { hostname, port } = new URL(origo.url);
   return new Promise((resolve) => {
@@ -253,7 +258,10 @@ function floodOnce(frames: Buffer, isOver: () => boolean): Promise<number> {
       if (isOver()) socket.destroy();
     };
     socket.on("error", () => undefined).on("close", () => resolve(socket.bytesWritten));
-    socket.on("drain", write).once("data", write).resume();
+    socket.on("drain", write).once("data", () => {
+      socket.pause();
+      write();
+    });
     const key = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
     socket.write(
       `GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: origo\r\nX-Forwarded-For: 198.51.100.66\r\n` +
@@ -265,11 +273,13 @@ function floodOnce(frames: Buffer, isOver: () => boolean): Promise<number> {
 const HELLO = JSON.stringify(["hello", { name: "x" }, { publicKey: "A".repeat(43), signature: "B".repeat(86) }]);
 
 test.each([
-  ["calls of the dashboard's namespace", ["40/dashboard,"]],
-  ["calls of unknown namespaces", ["40/x,"]],
-  ["hellos of false proxies", ["40/proxies,", ...Array<string>(50).fill(`42/proxies,1${HELLO}`)]],
-])("a flood over socket.io (%s) holds nobody up", async (name, texts) => {
-  const frames = framesOf(texts);
+  ["calls of the dashboard's namespace", framesOf(["40/dashboard,"])],
+  ["calls of unknown namespaces", framesOf(["40/x,"])],
+  ["hellos of false proxies", framesOf(["40/proxies,", ...Array<string>(50).fill(`42/proxies,1${HELLO}`)])],
+  ["messages of the largest size", framesOf([`42/proxies,${"x".repeat(16_000)}`])],
+  ["pings without a text", framesOf([""], PING)],
+  ["pings with the longest text", framesOf(["x".repeat(125)], PING)],
+])("a flood over socket.io (%s) holds nobody up", async (name, frames) => {
   let [connections, bytes] = [0, 0];
   const untilMs = performance.now() + ATTACK_MS;
   const floods = Array.from({ length: 8 }, async () => {

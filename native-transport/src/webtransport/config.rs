@@ -22,6 +22,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(20);
 /// HTTP/3 needs three one-way streams and the session's own stream. No other stream is read.
 const UNI_STREAMS_MAX: u32 = 4;
 const BIDI_STREAMS_MAX: u32 = 2;
+/// Of a stream, these bytes may arrive before they can be read. A client may leave out the first ones for ever.
+const STREAM_BYTES_MAX: u32 = 64 * 1024;
 const RECEIVE_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 /// The builders require an address, but the endpoint binds its own.
 const UNUSED_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -34,6 +36,7 @@ pub fn transport(congestion: Congestion, path: Option<Path>) -> QuicTransportCon
         .keep_alive_interval(Some(KEEP_ALIVE))
         .max_concurrent_bidi_streams(VarInt::from_u32(BIDI_STREAMS_MAX))
         .max_concurrent_uni_streams(VarInt::from_u32(UNI_STREAMS_MAX))
+        .stream_receive_window(VarInt::from_u32(STREAM_BYTES_MAX))
         .packet_threshold(u32::MAX)
         .time_threshold(LOST_AFTER_ROUND_TRIPS)
         .datagram_send_buffer_size(QUIC_QUEUE_BYTES_MAX)
