@@ -25,9 +25,9 @@ function inputHash(compilerVersion) {
   const hash = createHash("sha256").update(
     [process.arch, process.platform, compilerVersion, ...ADDON_FLAGS].join("\n"),
   );
-  for (const dir of ["src", join("include", "tributary")]) {
+  for (const dir of ["src", join("src", "gpu"), join("include", "tributary")]) {
     for (const name of readdirSync(join(PACKAGE_DIR, dir))
-      .filter((name) => /\.(cc|h)$/.test(name))
+      .filter((name) => /\.(cc|h|bin)$/.test(name))
       .sort()) {
       hash.update(`\n${name}\n`).update(readFileSync(join(PACKAGE_DIR, dir, name)));
     }

@@ -51,9 +51,10 @@ export const ADDON_FLAGS = [
   // A worker that is being terminated accepts no exception.
   "-DNODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS",
 ];
-const ADDON_SOURCES = ["addon.cc", "addon_coders.cc", "addon_executor.cc", "addon_pool.cc"].map((name) =>
-  join("src", name),
-);
+const ADDON_SOURCES = [
+  ...["addon.cc", "addon_coders.cc", "addon_executor.cc", "addon_gpu.cc", "addon_pool.cc"],
+  ...["context.cc", "device.cc", "driver.cc", "modules.cc"].map((name) => join("gpu", name)),
+].map((name) => join("src", name));
 
 /** Runs the compiler. Resolves to its output, or rejects with it. */
 export function compile(args) {
@@ -108,7 +109,7 @@ export async function buildAddon({ file, objectDir, flags, linkFlags, sources = 
     ...(await compileAll(own, compiled, objectDir)),
     ...(core ?? (await compileAll(CORE_SOURCES, compiled, objectDir))),
   ];
-  await compile(["-shared", "-pthread", ...linkFlags, ...objects, "-o", file]);
+  await compile(["-shared", "-pthread", ...linkFlags, ...objects, "-ldl", "-o", file]);
 }
 
 /** With this linker flag a test can make the core's allocations fail. */
@@ -184,6 +185,7 @@ export async function buildSanitizedAddon() {
   );
   const env = {
     TRIBUTARY_ADDON: file,
+    TRIBUTARY_GPU_DOUBLE: await buildDriverDouble(),
     LD_PRELOAD: libraries.map((name) => name.trim()).join(" "),
     ASAN_OPTIONS: "detect_leaks=0:quarantine_size_mb=8",
     UBSAN_OPTIONS: "print_stacktrace=1",

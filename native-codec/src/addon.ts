@@ -17,6 +17,9 @@ import type { PoolBackend } from "./pool";
 
 type CoderClass<T> = new (engineIndex: number, symbolCount: number, symbolBytes: number) => T;
 
+/** `device`: the name of a pool's GPU, or why it was lost. */
+export type AddonPool = PoolBackend & { settle(): void; device(): string };
+
 /** The exports of src/addon.cc. */
 export interface Addon {
   readonly engineNames: readonly string[];
@@ -25,13 +28,17 @@ export interface Addon {
   readonly Recoder: CoderClass<Recoder>;
   readonly RepairEncoder: CoderClass<RepairEncoder>;
   readonly RepairDecoder: CoderClass<RepairDecoder>;
-  /** The addon calls `wake` on the event loop when there are batches to `settle`. */
+  /**
+   * The addon calls `wake` on the event loop when there are batches to `settle`. `where`: the driver library of a GPU,
+   * or `true` for threads that no other pool uses. A GPU that does not open throws a CodecError `gpu` with the reason.
+   */
   readonly Pool: new (
     engineIndex: number,
     threads: number,
     batchesMax: number,
     wake: () => void,
-  ) => PoolBackend & { settle(): void };
+    where?: string | boolean,
+  ) => AddonPool;
   coefficients(seed: number, symbolCount: number): Uint8Array;
   setErrorClass(errorClass: typeof CodecError): void;
 }

@@ -2,7 +2,6 @@
 #include "addon_executor.h"
 
 #include <algorithm>
-#include <csignal>
 #include <limits>
 #include <new>
 #include <system_error>
@@ -38,21 +37,15 @@ size_t overlap(const Claim& a, const Claim& b) {
   return to > from ? to - from : 0;
 }
 
-/** Blocks all signals while it lives. A thread that starts then leaves the signals to the main thread. */
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
-
 }  // namespace
+
+BlockedSignals::BlockedSignals() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before_);
+}
+
+BlockedSignals::~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 std::shared_ptr<Executor> Executor::shared() {
   const std::lock_guard lock(sharedMutex());

@@ -6,6 +6,8 @@
 #ifndef TRIBUTARY_ADDON_EXECUTOR_H_
 #define TRIBUTARY_ADDON_EXECUTOR_H_
 
+#include <csignal>
+
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -16,6 +18,10 @@
 #include <mutex>
 #include <thread>
 #include <vector>
+
+namespace tributary::gpu {
+struct Task;
+}
 
 namespace tributary::addon {
 
@@ -29,6 +35,10 @@ class Task {
   virtual ~Task() = default;
   /** Runs on a thread of the executor. */
   virtual void run() = 0;
+  /** Adds the products that a GPU computes for it. */
+  virtual void addProducts(std::vector<gpu::Task>& products) const = 0;
+  /** Sets its outcome: the device did not compute its products. */
+  virtual void loseDevice() = 0;
   /** Null if the task may run beside any other. */
   std::shared_ptr<Turn> turn;
   /** How much work it is, in a unit that all tasks of the lane share. */
@@ -42,6 +52,20 @@ struct Claim {
   const uint8_t* data = nullptr;
   size_t length = 0;
   bool writes = false;
+};
+
+/** Where the tasks of a pool run. The pool owns them; the lane only refers to them. */
+class TaskLane {
+ public:
+  virtual ~TaskLane() = default;
+  /** Queues a task. False if there is no thread and none starts. If it throws std::bad_alloc, nothing is queued. */
+  virtual bool post(Task* task) = 0;
+  /** Takes a waiting task back. True if it was still waiting, and so will not run. */
+  virtual bool withdraw(Task* task) = 0;
+  /** Returns the tasks that finished since the last call, linked by `nextDone`, or null. */
+  virtual Task* collect() = 0;
+  /** Forgets all waiting tasks. Returns when none is running. */
+  virtual void drain() = 0;
 };
 
 class Lane;
@@ -81,24 +105,20 @@ class Executor {
   bool stopping_ = false;
 };
 
-/** The tasks of one pool. The pool owns them; the lane only refers to them. */
-class Lane {
+/** The tasks of one pool on an executor's threads. */
+class Lane final : public TaskLane {
  public:
   /** Runs at most `threads` tasks at once. Calls `notify` on any thread, at most once between two `collect`s. */
   Lane(std::shared_ptr<Executor> executor, size_t threads, std::function<void()> notify);
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
   /** Calls drain(). */
-  ~Lane();
+  ~Lane() override;
 
-  /** Queues a task. False if there is no thread and none starts. If it throws std::bad_alloc, nothing is queued. */
-  bool post(Task* task);
-  /** Takes a waiting task back. True if it was still waiting, and so will not run. */
-  bool withdraw(Task* task);
-  /** Returns the tasks that finished since the last call, linked by `nextDone`, or null. */
-  Task* collect();
-  /** Forgets all waiting tasks. Returns when none is running. */
-  void drain();
+  bool post(Task* task) override;
+  bool withdraw(Task* task) override;
+  Task* collect() override;
+  void drain() override;
 
  private:
   friend class Executor;
@@ -121,6 +141,16 @@ class Lane {
   double secondsPerWork_ = 0;
   size_t running_ = 0;
   bool notified_ = false;
+};
+
+/** Blocks all signals while it lives. A thread that starts then leaves the signals to the main thread. */
+class BlockedSignals {
+ public:
+  BlockedSignals();
+  ~BlockedSignals();
+
+ private:
+  sigset_t before_;
 };
 
 }  // namespace tributary::addon

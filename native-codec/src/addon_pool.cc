@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "addon.h"
+#include "addon_gpu.h"
 
 namespace tributary::addon {
 namespace {
@@ -53,6 +54,8 @@ class Batch : public Task {
   ~Batch() override {
     if (claimedFrom != nullptr) claimedFrom->release(claims);
   }
+
+  void loseDevice() override { status = {Status::Code::kMisuse, "deviceLost", 0, 0}; }
 
   /** Adds to the batch counts of its coder. */
   virtual void count(int batches, int wanted) = 0;
@@ -133,6 +136,16 @@ class EncodeBatch : public Batch {
     held->wanted += wanted;
   }
   Napi::Value result(Napi::Env) override { return outValue(); }
+  void addProducts(std::vector<gpu::Task>& products) const override {
+    const Encoder& encoder = held->coder;
+    const uint32_t symbolBytes = encoder.symbolBytes();
+    for (size_t first = 0; first < seeds.size(); first += gpu::kTaskOutputCountMax) {
+      const size_t count = std::min<size_t>(gpu::kTaskOutputCountMax, seeds.size() - first);
+      products.push_back({encoder.sources(), encoder.sourceStride(), encoder.symbolCount(), symbolBytes,
+                          out.data() + first * symbolBytes, symbolBytes, static_cast<uint32_t>(count),
+                          seeds.data() + first, nullptr, 0});
+    }
+  }
 
   std::shared_ptr<Held<Encoder>> held;
   /** Empty if the encoder already has its symbols. */
@@ -163,6 +176,9 @@ class DecodeBatch : public Batch {
     result["innovative"] = Napi::Number::New(env, innovative);
     return result;
   }
+
+  /** A GPU pool takes no decodings. */
+  void addProducts(std::vector<gpu::Task>&) const override {}
 
   std::shared_ptr<Held<Decoder>> held;
   /** How `payloads` were coded: first systematic symbols, then seeded ones, then vectors of symbolCount bytes. */
@@ -207,17 +223,28 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
     return DefineClass(env, "Pool",
                        {InstanceMethod("encode", &PoolWrap::encode), InstanceMethod("decode", &PoolWrap::decode),
                         InstanceMethod("cancel", &PoolWrap::cancel), InstanceMethod("settle", &PoolWrap::settle),
-                        InstanceMethod("close", &PoolWrap::close)});
+                        InstanceMethod("close", &PoolWrap::close), InstanceMethod("device", &PoolWrap::device)});
   }
 
-  /** new Pool(engineIndex, threads, batchesMax, wake). The pool calls `wake` when there are batches to `settle`. */
+  /**
+   * new Pool(engineIndex, threads, batchesMax, wake, gpuLibrary?). The pool calls `wake` when there are batches to
+   * `settle`. With 0 threads it has the GPU that the driver library opens, or throws CodecError `gpu` with the reason.
+   * With `true` in place of the library, it has threads of its own.
+   */
   explicit PoolWrap(const Napi::CallbackInfo& info) : ObjectWrap(info), engine_(engineArgument(info, 0)) {
     const Napi::Env env = info.Env();
     const uint32_t threads = u32Argument(info, 1, "threads");
     batchesMax_ = u32Argument(info, 2, "batchesMax");
-    if (threads < 1) fail(env, "threads", threads, 1);
+    const bool onGpu = info[4].IsString();
+    if (threads < 1 && !onGpu) fail(env, "threads", threads, 1);
     if (batchesMax_ < 1) fail(env, "batchesMax", batchesMax_, 1);
     if (!info[3].IsFunction()) failType(env, "wake", "function");
+    std::unique_ptr<gpu::Device> device;
+    if (onGpu) {
+      gpu::Error error;
+      device = openDevice(info[4].As<Napi::String>().Utf8Value(), error);
+      if (device == nullptr) fail(env, "gpu", 0, 0, error.message.c_str());
+    }
     const napi_status status =
         napi_create_threadsafe_function(env, info[3], nullptr, Napi::String::New(env, "tributary:pool"), 0, 1, nullptr,
                                         nullptr, nullptr, nullptr, &wake_);
@@ -225,8 +252,15 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
     napi_unref_threadsafe_function(env, wake_);
     try {
       executor_ = Executor::shared();
-      lane_ = std::make_unique<Lane>(
-          executor_, threads, [wake = wake_] { napi_call_threadsafe_function(wake, nullptr, napi_tsfn_nonblocking); });
+      const auto notify = [wake = wake_] { napi_call_threadsafe_function(wake, nullptr, napi_tsfn_nonblocking); };
+      if (device != nullptr) {
+        auto lane = std::make_unique<GpuLane>(std::move(device), notify);
+        gpuLane_ = lane.get();
+        lane_ = std::move(lane);
+      } else {
+        const bool ownThreads = info[4].IsBoolean() && info[4].As<Napi::Boolean>().Value();
+        lane_ = std::make_unique<Lane>(ownThreads ? std::make_shared<Executor>() : executor_, threads, notify);
+      }
     } catch (const std::bad_alloc&) {
       napi_release_threadsafe_function(wake_, napi_tsfn_release);
       failOutOfMemory(env, sizeof(Lane));
@@ -247,6 +281,7 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
     if (isGiven(info[1])) {
       batch.held = heldEncoder(env, info[1]);
     } else {
+      checkOnCpu(env);
       batch.source = batch.borrow(info, 2, "source");
       if (batch.source.empty()) fail(env, "source", 0, 1);
       const uint32_t symbolBytes = u32Argument(info, 3, "symbolBytes");
@@ -269,6 +304,7 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
    */
   void fillDecode(const Napi::CallbackInfo& info, DecodeBatch& batch) {
     const Napi::Env env = info.Env();
+    checkOnCpu(env);
     batch.held = isGiven(info[1]) ? heldDecoder(env, info[1])
                                   : makeHeld<Decoder>(env, engine_, u32Argument(info, 2, "symbolCount"),
                                                       u32Argument(info, 3, "symbolBytes"));
@@ -305,6 +341,10 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
     const size_t whole = std::max<size_t>(1, (outBytes + symbolBytes - 1) / symbolBytes) * symbolBytes;
     checkLength(env, "out", outBytes, std::min(whole, most));
     batch.borrowOut(info, 8);
+  }
+
+  void checkOnCpu(Napi::Env env) const {
+    if (gpuLane_ != nullptr) fail(env, "encoder", 0, 0, "a GPU pool takes only batches with an encoder");
   }
 
   static void checkLength(Napi::Env env, const char* what, size_t got, size_t wanted) {
@@ -365,6 +405,11 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
     if (lane_->withdraw(&batch)) settleOne(info.Env(), batch);
   }
 
+  /** device(): what a GPU pool runs on, and after its loss why. */
+  Napi::Value device(const Napi::CallbackInfo& info) {
+    return Napi::String::New(info.Env(), gpuLane_ == nullptr || lane_ == nullptr ? "" : gpuLane_->state());
+  }
+
   /** Settles the promises of all finished batches. */
   void settle(const Napi::CallbackInfo& info) {
     if (lane_ == nullptr) return;
@@ -421,7 +466,9 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
   uint32_t batchesMax_ = 0;
   napi_threadsafe_function wake_ = nullptr;
   std::shared_ptr<Executor> executor_;
-  std::unique_ptr<Lane> lane_;
+  std::unique_ptr<TaskLane> lane_;
+  /** The same lane if it is a GPU's. */
+  GpuLane* gpuLane_ = nullptr;
   std::unordered_map<uint32_t, std::unique_ptr<Batch>> batches_;
 };
 

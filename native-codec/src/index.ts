@@ -6,10 +6,11 @@
 import { availableParallelism } from "node:os";
 import { setImmediate } from "node:timers";
 import { CodecError, type Codec } from "@tributary/protocol";
-import { loadAddon, type Addon } from "./addon";
+import { loadAddon, type Addon, type AddonPool } from "./addon";
 import { withTypedErrors } from "./errors";
 import { InlineBackend } from "./inline";
 import { CoderPool, type CoderPoolOptions } from "./pool";
+import { gpuCoder, type Coder } from "./service/coder";
 
 export { CoderPool, type CoderPoolOptions, type DecodeBatch, type DecodeResult, type EncodeBatch } from "./pool";
 export {
@@ -37,8 +38,13 @@ function engineIndexOf(addon: Addon, name: string | undefined): number {
   throw new CodecError("engine", index, addon.engineNames.length - 1, message);
 }
 
+interface NativeParts {
+  addon: Addon;
+  engineIndex: number;
+}
+
 /** The addon and the engine behind each native codec. A codec that is not in this map is not native. */
-const nativeParts = new WeakMap<Codec, { addon: Addon; engineIndex: number }>();
+const nativeParts = new WeakMap<Codec, NativeParts>();
 
 function codecOf(addon: Addon, engineIndex: number): Codec {
   const codec: Codec = {
@@ -103,9 +109,33 @@ export function createCoderPool(codec: Codec, options: CoderPoolOptions = {}): C
   const batchesMax = optionOf("batchesMax", options.batchesMax ?? 64, 65_536);
   const native = nativeParts.get(codec);
   if (!native) return new CoderPool(codec.engine, 1, batchesMax, new InlineBackend(codec, batchesMax));
+  return new CoderPool(codec.engine, threads, batchesMax, addonPool(native, threads, batchesMax, options.ownThreads));
+}
+
+function addonPool(native: NativeParts, threads: number, batchesMax: number, where?: string | boolean): AddonPool {
   // Batches settle in a turn of their own, so that timers and sockets get turns in between.
   const wake = (): void => void setImmediate(() => backend.deref()?.settle());
-  const pool = withTypedErrors(() => new native.addon.Pool(native.engineIndex, threads, batchesMax, wake));
+  const { addon, engineIndex } = native;
+  const pool = withTypedErrors(() => new addon.Pool(engineIndex, threads, batchesMax, wake, where));
   const backend = new WeakRef(pool);
-  return new CoderPool(codec.engine, threads, batchesMax, pool);
+  return pool;
+}
+
+/** Batches that a GPU has at once: some that it computes, and some that wait for their copies. */
+const GPU_BATCHES_MAX = 64;
+
+/**
+ * Opens the first GPU of this machine by its driver library, as a coder of the service for `codec`'s encoders. Returns
+ * the reason if there is no usable one.
+ */
+export function openGpuCoder(codec: Codec, library = "libcuda.so.1"): { coder: Coder } | { reason: string } {
+  const native = nativeParts.get(codec);
+  if (!native) return { reason: `the codec ${codec.engine} has no GPU coder` };
+  try {
+    const backend = addonPool(native, 0, GPU_BATCHES_MAX, library);
+    return { coder: gpuCoder(new CoderPool(codec.engine, 1, GPU_BATCHES_MAX, backend), () => backend.device()) };
+  } catch (error) {
+    if (error instanceof CodecError && error.what === "gpu") return { reason: error.message };
+    throw error;
+  }
 }

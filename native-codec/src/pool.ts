@@ -28,6 +28,8 @@ export interface CoderPoolOptions {
   threads?: number;
   /** How many batches may be in flight, waiting ones included, 1..65536. The default is 64. */
   batchesMax?: number;
+  /** The pool shares its threads with no other pool, so that both can run at once. */
+  ownThreads?: boolean;
 }
 
 /**

@@ -1,13 +1,17 @@
 /**
  * Lets JavaScript make allocations of the sanitized addon fail. `failAllocations(after, isForever)` lets `after` more
  * allocations succeed; then one fails, or all do if `isForever`. With -1 no allocation fails. It returns how many have
- * failed since the last call. toolchain.mjs wraps malloc, calloc and operator new in the addon's own code. Node and V8
+ * failed since the last call. `setGpuDouble(library, launchesLeft, bytesLeft)` sets when the driver's stand-in fails
+ * (gpu_driver_double.h). toolchain.mjs wraps malloc, calloc and operator new in the addon's own code. Node and V8
  * allocate as usual.
  */
+#include <dlfcn.h>
+
 #include <atomic>
 #include <cstdlib>
 
 #include "addon.h"
+#include "gpu_driver_double.h"
 
 namespace {
 
@@ -35,11 +39,20 @@ Napi::Value failAllocations(const Napi::CallbackInfo& info) {
   return result;
 }
 
+void setGpuDouble(const Napi::CallbackInfo& info) {
+  void* const library = dlopen(info[0].As<Napi::String>().Utf8Value().c_str(), RTLD_NOW);
+  if (library == nullptr) throw Napi::Error::New(info.Env(), dlerror());
+  auto* const settings = reinterpret_cast<DoubleSettings* (*)()>(dlsym(library, "doubleSettings"))();
+  settings->launchesLeft = info[1].As<Napi::Number>().Int64Value();
+  settings->bytesLeft = info[2].As<Napi::Number>().Int64Value();
+}
+
 }  // namespace
 
 namespace tributary::addon {
 
 void defineFaults(Napi::Env env, Napi::Object exports) {
+  exports["setGpuDouble"] = Napi::Function::New(env, setGpuDouble, "setGpuDouble");
   exports["failAllocations"] = Napi::Function::New(env, failAllocations, "failAllocations");
 }
 

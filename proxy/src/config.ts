@@ -152,8 +152,8 @@ const Variables = z.object({
   CODES_ANEW: flag(PROXY_SETTINGS["proxy.codesAnew"].start.default),
   /** Which coders make coded packets. `--coder` says the same. */
   TRIBUTARY_CODER: z.enum(CODER_SETTINGS, { message: `must be one of ${CODER_SETTINGS.join(", ")}` }).default("auto"),
-  /** `stand-in` uses a slowed CPU coder in place of a GPU, for tests. */
-  TRIBUTARY_GPU: z.enum(["device", "stand-in"], { message: "must be device or stand-in" }).default("device"),
+  /** The driver library of a GPU. `stand-in` uses a slowed CPU coder in its place, for tests. */
+  TRIBUTARY_GPU: text(1024).default("libcuda.so.1"),
 });
 
 const Environment = Variables.refine((value) => value.ORIGO_URL === undefined || value.DATA_DIR !== undefined, {

@@ -114,11 +114,11 @@ test.each(["coded-mutp", "uncoded-mutp"])("proxy: a real client downloads 1 MB o
 });
 
 test.each([
-  ["auto", "cpu", "device"],
+  ["auto", "cpu", "libnone.so"],
   ["cpu", "cpu", "stand-in"],
   ["gpu", "stand-in and cpu for decoding", "stand-in"],
   ["both", "stand-in and cpu", "stand-in"],
-  ["both", "cpu", "device"],
+  ["both", "cpu", "libnone.so"],
 ])("proxy: --coder %s uses %s with the %s, and its metrics say what was coded", async (setting, coders, device) => {
   const { ready, run: proxy } = await startProxy({ TRIBUTARY_GPU: device }, ["--coder", setting]);
   const results = await Promise.all([get(ready.url, "/shared"), get(ready.url, "/shared", "coded")]);
@@ -127,7 +127,7 @@ test.each([
   const line = proxy.err.split("\n").find((text) => text.includes('"event":"coder"'))!;
   expect(JSON.parse(line)).toMatchObject({ setting, coders });
   expect(proxy.err.split("\n").filter((text) => text.includes('"event":"noGpu"'))).toHaveLength(
-    device === "device" ? 1 : 0,
+    device === "libnone.so" ? 1 : 0,
   );
   const response = await fetch(`${ready.url}/metrics`);
   expect(response.headers.get("content-type")).toContain("text/plain");

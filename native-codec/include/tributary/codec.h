@@ -83,6 +83,9 @@ class Encoder {
   Status encodeVector(ConstBytes coefficients, Bytes out) const;
   uint32_t symbolCount() const { return symbolCount_; }
   uint32_t symbolBytes() const { return symbolBytes_; }
+  /** The source symbols as rows, `sourceStride` bytes apart. */
+  const uint8_t* sources() const { return sources_.row(0); }
+  size_t sourceStride() const { return sources_.stride(); }
 
  private:
   void encode(const uint8_t* coefficients, size_t outputCount, uint8_t* out) const;

@@ -46,6 +46,26 @@ export function only(kind: Piece["kind"], coder: Coder): Coder {
   };
 }
 
+/** Encodes on the GPU of `pool`. `device` names it, and after its loss it says why it is lost. */
+export function gpuCoder(pool: CoderPool, device: () => string): Coder {
+  return {
+    name: "gpu",
+    slots: pool.batchesMax,
+    takes: (kind) => kind === "encode",
+    run: async (piece, signal) => {
+      if (piece.kind === "decode") throw new CodecError("kind", 0, 0, "a GPU coder only encodes");
+      const { encoder, seeds, out } = piece;
+      try {
+        return await pool.encode({ encoder, seeds, out, ...(signal ? { signal } : {}) });
+      } catch (error) {
+        if (error instanceof CodecError && error.what === "deviceLost") throw new CoderLostError(device());
+        throw error;
+      }
+    },
+    close: () => pool.close(),
+  };
+}
+
 /** Stands in for a device where there is none: a CPU coder that does the work of each encoding `times` times. */
 export function slowedCoder(pool: CoderPool, times: number, name = "stand-in"): Coder {
   const coder = cpuCoder(pool, name);

@@ -280,7 +280,7 @@ describe("lost coders", () => {
     const done = [await device.endNext()];
     for (const { fail } of device.pieces.splice(0)) fail(new CoderLostError("the device is lost"));
     await settled();
-    expect(lost).toEqual(["gpu: the device is lost"]);
+    expect(lost).toEqual(["gpu for encoding: the device is lost"]);
     expect(device.isClosed).toBe(true);
     while (cpu.pieces.length > 0) done.push(await cpu.endNext());
     await Promise.all([task, second]);

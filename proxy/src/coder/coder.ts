@@ -8,6 +8,7 @@ import {
   cpuCoder,
   createCoderPool,
   only,
+  openGpuCoder,
   slowedCoder,
   type Coder,
   type CoderStage,
@@ -26,8 +27,8 @@ import { SymbolRings } from "./rings";
 export interface ProxyCoderOptions {
   codec: Codec;
   setting: CoderSetting;
-  /** What `gpu` and `both` use. */
-  device: "device" | "stand-in";
+  /** The GPU's driver library, or `stand-in` for a slowed CPU coder in its place. */
+  device: string;
   limits: CoderLimits;
   rng: Rng;
   log: Log;
@@ -120,8 +121,11 @@ export class ProxyCoder {
   #openGpu(): Coder | undefined {
     const { device, codec, setting, log } = this.#options;
     if (setting === "cpu") return undefined;
-    if (device === "stand-in") return slowedCoder(createCoderPool(codec, { threads: 1 }), STAND_IN_TIMES);
-    log("noGpu", { reason: "this build has no GPU coder", remedy: "the CPU codes" });
+    if (device === "stand-in")
+      return slowedCoder(createCoderPool(codec, { threads: 1, ownThreads: true }), STAND_IN_TIMES);
+    const opened = openGpuCoder(codec, device);
+    if ("coder" in opened) return opened.coder;
+    log("noGpu", { reason: opened.reason, remedy: "the CPU codes" });
     return undefined;
   }
 
