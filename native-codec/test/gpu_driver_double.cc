@@ -60,6 +60,7 @@ DOUBLE cuDeviceGetAttribute(int* value, int attribute, int) {
       return *value = 1, kDriverOk;
   }
 }
+DOUBLE cuDevicePrimaryCtxSetFlags_v2(int, unsigned) { return kDriverOk; }
 DOUBLE cuDevicePrimaryCtxRetain(void** context, int) { return *context = &settings, kDriverOk; }
 DOUBLE cuDevicePrimaryCtxRelease_v2(int) { return kDriverOk; }
 DOUBLE cuCtxSetCurrent(void*) { return kDriverOk; }

@@ -86,6 +86,10 @@ Error Context::load(const char* library) {
 }
 
 Error Context::loadKernels() {
+  // A thread that waits for the device sleeps, so that the CPU coder has its core. The result does not matter: if
+  // another library of the process has the context already, its flags hold.
+  constexpr unsigned kBlockingSync = 4;
+  driver_.setContextFlags(device_, kBlockingSync);
   if (Error error = errorOf(driver_.retainContext(&context_, device_), "cuDevicePrimaryCtxRetain")) return error;
   if (Error error = attach()) return error;
   const Module module = moduleFor(facts_.capability);

@@ -48,6 +48,7 @@ inline constexpr int kDynamicSharedBytesMax = 8;
   X(deviceAt, "cuDeviceGet", (int* device, int ordinal))                                                           \
   X(deviceName, "cuDeviceGetName", (char* name, int bytes, int device))                                            \
   X(deviceAttribute, "cuDeviceGetAttribute", (int* value, int attribute, int device))                              \
+  X(setContextFlags, "cuDevicePrimaryCtxSetFlags_v2", (int device, unsigned flags))                                \
   X(retainContext, "cuDevicePrimaryCtxRetain", (ContextHandle * context, int device))                              \
   X(releaseContext, "cuDevicePrimaryCtxRelease_v2", (int device))                                                  \
   X(setContext, "cuCtxSetCurrent", (ContextHandle context))                                                        \
