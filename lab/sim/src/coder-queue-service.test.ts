@@ -46,7 +46,7 @@ const coderOf = ({ slots, rowsPerMs }: ModelCoder, name: string, clock: Clock): 
 };
 
 /** As `simulateCoders`, with the product's queue. */
-async function serve(load: CoderLoad): Promise<number[]> {
+async function serve(load: Omit<CoderLoad, "policy">): Promise<{ responseMs: number[]; allMs: number }> {
   const clock = new Clock();
   const service = new CoderService({
     codec: loadWasmCodec(),
@@ -61,7 +61,7 @@ async function serve(load: CoderLoad): Promise<number[]> {
   const random = new Random(load.seed);
   let arrivalMs = 0;
   for (let index = 0; index < load.tasks; index++) {
-    const dueMs = (arrivalMs += -Math.log(1 - random.unit()) / load.tasksPerMs);
+    const dueMs = (arrivalMs += load.tasksPerMs === Infinity ? 0 : -Math.log(1 - random.unit()) / load.tasksPerMs);
     clock.at(
       dueMs,
       () => void service.encode({ encoder, seeds, out }).then(() => responseMs.push(clock.nowMs - dueMs)),
@@ -69,7 +69,7 @@ async function serve(load: CoderLoad): Promise<number[]> {
   }
   await clock.run();
   await service.close();
-  return responseMs;
+  return { responseMs, allMs: clock.nowMs };
 }
 
 const LIMIT_MS = 100;
@@ -84,9 +84,27 @@ test.each([
   const load = { coders, policy: "self", taskRows: 128, pieceMs: 2, tasks: 1000, seed: 1 } as const;
   const modelPerMs = capacityOf(load, LIMIT_MS, SHARE);
   const isCarried = async (tasksPerMs: number): Promise<boolean> => {
-    const responseMs = await serve({ ...load, tasksPerMs });
+    const { responseMs } = await serve({ ...load, tasksPerMs });
     expect(responseMs).toHaveLength(load.tasks);
     return responseMs.filter((ms) => ms <= LIMIT_MS).length >= SHARE * load.tasks;
   };
   expect([await isCarried(0.9 * modelPerMs), await isCarried(1.1 * modelPerMs)]).toEqual([true, false]);
+});
+
+test("coder queue: two coders do 97 % of what both do alone, and 1.3 times as much as with an even split", async () => {
+  const load = { taskRows: 128, pieceMs: 2, tasks: 300, tasksPerMs: Infinity, seed: 1 };
+  const [fast, slow] = [
+    { slots: 1, rowsPerMs: 20 },
+    { slots: 1, rowsPerMs: 10 },
+  ];
+  const msOf = async (coders: ModelCoder[], tasks: number): Promise<number> =>
+    (await serve({ ...load, coders, tasks })).allMs;
+  const [both, aloneFast, aloneSlow] = [
+    await msOf([fast, slow], load.tasks),
+    await msOf([fast], load.tasks),
+    await msOf([slow], load.tasks),
+  ];
+  expect(1 / both / (1 / aloneFast + 1 / aloneSlow)).toBeGreaterThan(0.97);
+  const even = Math.max(await msOf([fast], load.tasks / 2), await msOf([slow], load.tasks / 2));
+  expect(even / both).toBeGreaterThan(1.3);
 });

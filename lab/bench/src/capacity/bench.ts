@@ -3,9 +3,9 @@
  * (Zhao, Zhang, Wang 2010, section IV-C). Exit status 0 measured, 1 could not measure, 2 bad option.
  */
 import { writeFileSync } from "node:fs";
-import os from "node:os";
 import { drawTo } from "@tributary/lab-sim";
 import { countOf, fileOf, FLAG, optionsOf, runBench, TEXT, UsageError } from "../kit/command";
+import { allowedCores } from "../kit/machine";
 import { newSitting } from "../kit/sitting";
 import { measureBandwidths } from "./bandwidth";
 import { measureCoders } from "./coders";
@@ -16,18 +16,21 @@ import type { StackOptions } from "./stack";
 
 const USAGE = `npm run bench -- capacity [--quick] [--json FILE] [--picture FILE] [--row A,B] [--pace N]
                              [--cores PROXY:GENERATOR]
-  --quick       coarse capacities and short growth, about five minutes
+  --quick       coarse capacities and short growth, about twelve minutes
   --json FILE   all results
   --picture FILE  the paper's Figs 5 to 11 with our results, .svg or .png
-  --row A,B     only the parts whose name begins with A or B: capacity-webtransport, capacity-webrtc, capacity-anew,
-                coders, bandwidth, growth-1, growth-30, growth-200, churn
-  --pace N      viewers arrive N times as fast as in the paper (default 20; 1 takes an hour)
-  --cores P:G   the proxy's cores and those of the load generator, as taskset takes them (default 0:1)`;
+  --row A,B     only the parts whose name begins with A or B: capacity-webtransport, capacity-webrtc,
+                capacity-sources (nothing is coded), capacity-anew (each request is coded anew), coders, bandwidth,
+                growth-1, growth-30, growth-200, stages, churn
+  --pace N      viewers arrive N times as fast as in the paper (default 20; 1 takes hours)
+  --cores P:G   the proxy's cores and those of the load generator, as taskset takes them (default: the first two)`;
 
-/** Every packet is coded, and source symbols first. The second one shows what the proxy carries without coding. */
-const MODES = ["coded-mutp", "coded"] as const;
+/** Every packet is coded. */
+const CODED = { transport: "webtransport", mode: "coded-mutp" } as const;
 /** Each request's symbols are coded for it alone, as in the paper. */
 const ANEW = { CODES_ANEW: "1" };
+/** All coding goes to the queue, where a slowed coder stands in for a GPU. */
+const BOTH = { TRIBUTARY_CODER: "both", TRIBUTARY_GPU: "stand-in" };
 const ZIPF = 0.5;
 const VERIFY_EVERY = 20;
 const SEED = 1;
@@ -41,12 +44,11 @@ interface Part {
 
 function partsOf(base: Pick<StackOptions, "cores">, quick: boolean, pace: number): Part[] {
   const common = { ...base, channels: 1, zipf: ZIPF, verifyEvery: VERIFY_EVERY, seed: SEED };
-  const grow = (channels: number): Part => ({
-    name: `growth-${channels}`,
+  const grow = (name: string, own: Pick<StackOptions, "channels" | "proxyEnv">): Part => ({
+    name,
     run: async (results, print) => {
-      const options = { ...common, channels, transport: "webtransport", mode: "coded-mutp" } as const;
-      const run = await measureGrowth(options, { viewers: quick ? 320 : 640, pace, everyMs: 5000 }, print);
-      results.growth.push(run);
+      const size = { viewers: quick ? 320 : 640, pace, everyMs: 5000 };
+      results.growth.push(await measureGrowth({ ...common, ...CODED, ...own }, size, print));
     },
   });
   const carry = (name: string, own: Pick<StackOptions, "transport" | "mode" | "proxyEnv">): Part => ({
@@ -58,23 +60,23 @@ function partsOf(base: Pick<StackOptions, "cores">, quick: boolean, pace: number
     },
   });
   return [
-    ...(["webtransport", "webrtc"] as const).flatMap((transport) =>
-      MODES.map((mode) => carry(`capacity-${transport}-${mode}`, { transport, mode })),
-    ),
-    carry("capacity-anew", { transport: "webtransport", mode: "coded-mutp", proxyEnv: ANEW }),
+    carry("capacity-webtransport", CODED),
+    carry("capacity-webrtc", { ...CODED, transport: "webrtc" }),
+    carry("capacity-sources", { ...CODED, mode: "coded" }),
+    carry("capacity-anew", { ...CODED, proxyEnv: ANEW }),
     { name: "coders", run: async (results) => void results.coders.push(await measureCoders(quick ? 7 : 21)) },
     {
       name: "bandwidth",
       run: async (results) => void results.bandwidths.push(...(await measureBandwidths(quick ? 60 : 300))),
     },
-    ...[1, 30, 200].map(grow),
+    ...[1, 30, 200].map((channels) => grow(`growth-${channels}`, { channels })),
+    grow("stages", { channels: 30, proxyEnv: BOTH }),
     {
       name: "churn",
       run: async (results, print) => {
-        const options = { ...common, transport: "webtransport", mode: "coded-mutp" } as const;
         const seconds = (quick ? 1200 : 3600) / pace;
         const run: GrowthRun = await measureChurn(
-          options,
+          { ...common, ...CODED },
           { seconds, pace, meanStaySec: 600 / pace, everyMs: Math.max(2000, (1000 * 60) / pace) },
           print,
         );
@@ -85,7 +87,10 @@ function partsOf(base: Pick<StackOptions, "cores">, quick: boolean, pace: number
 }
 
 function coresOf(text: string | undefined): StackOptions["cores"] {
-  const match = /^([\d,-]+):([\d,-]+)$/.exec(text ?? "0:1");
+  const [first, second] = allowedCores();
+  if (text === undefined && second === undefined)
+    throw new UsageError("this bench needs two processors: one for the proxy, one for the viewers");
+  const match = /^([\d,-]+):([\d,-]+)$/.exec(text ?? `${first}:${second}`);
   if (!match) throw new UsageError(`--cores must be PROXY:GENERATOR as in 0:1 or 0,1:2-3, got ${text}`);
   return { proxy: match[1]!, generator: match[2]! };
 }
@@ -99,10 +104,9 @@ async function main(): Promise<number> {
     pace: TEXT,
     cores: TEXT,
   });
-  const cores = coresOf(options.cores);
   const pace = countOf("pace", options.pace, 100) ?? 20;
   if (process.platform !== "linux") throw new UsageError("this bench pins processes and reads /proc: it needs Linux");
-  if (os.cpus().length < 2) throw new UsageError("this bench needs two processors: one for the proxy, one for viewers");
+  const cores = coresOf(options.cores);
   const results: Results = {
     sitting: newSitting(),
     cores,

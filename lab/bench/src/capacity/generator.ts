@@ -36,8 +36,6 @@ export interface Look extends TallySample {
   viewers: number;
   /** For how long requests without an answer have waited, ms. */
   waitingMs: number[];
-  /** Share of the time that this process's event loop was busy. */
-  loopBusy: number;
 }
 
 const TICK_MS = 5;
@@ -52,7 +50,6 @@ class Generator {
   readonly #counting = countingCodec(this.#real);
   #made = 0;
   #opening = 0;
-  #loop = performance.eventLoopUtilization();
 
   readonly #setting: Setting;
 
@@ -151,13 +148,10 @@ class Generator {
 
   #look(): Look {
     const nowMs = performance.now();
-    const loop = performance.eventLoopUtilization();
-    const loopBusy = performance.eventLoopUtilization(loop, this.#loop).utilization;
-    this.#loop = loop;
     const waitingMs = [...this.#viewers].flatMap(({ waitsSinceMs }) =>
       waitsSinceMs === undefined ? [] : [nowMs - waitsSinceMs],
     );
-    return { ...this.#tally.take(), viewers: this.#viewers.size, waitingMs, loopBusy };
+    return { ...this.#tally.take(), viewers: this.#viewers.size, waitingMs };
   }
 }
 

@@ -149,6 +149,7 @@ export function stretchText(stretch: Stretch): string {
   const { viewers, responseMs, completeMsP95, lateShare, bytesPerSec, failures } = stretch;
   return [
     `${viewers} viewers: response ${responseMs.p50.toFixed(1)} ms (50 %), ${responseMs.p95.toFixed(1)} ms (95 %)`,
+    `by the proxy's clock ${stretch.proxyResponseMsP95.toFixed(1)} ms (95 %)`,
     `complete ${completeMsP95.toFixed(0)} ms (95 %)`,
     `late ${percent(lateShare)}`,
     `${(bytesPerSec / 1e6).toFixed(1)} MB/s`,

@@ -21,6 +21,7 @@ const series = { field: "series", type: "nominal", legend: LEGEND };
 
 export function specificationOf(results: Results, subtitle: string): object {
   const { capacities, growth, churn, bandwidths } = results;
+  const plain = growth.filter(({ setting }) => !setting.proxyEnv);
   const rows: [unknown[], object[]][] = [
     [bandwidths, [bandwidthPanel("5", "encode", bandwidths), bandwidthPanel("6", "decode", bandwidths)]],
     [capacities, [busyPanel(results), responsePanel(results)]],
@@ -28,8 +29,8 @@ export function specificationOf(results: Results, subtitle: string): object {
       [...churn, ...capacities],
       [...churn.map(churnPanel), distributionPanel(results)],
     ],
-    [growth, [growthPanel("9", BUSY, growth, busyOf), growthPanel("10", P95, growth, p95Of)]],
-    [growth.filter(hasStages), growth.filter(hasStages).slice(0, 1).map(stagePanel)],
+    [plain, [growthPanel("9", BUSY, plain, busyOf), growthPanel("10", P95, plain, p95Of)]],
+    [growth.filter(hasStages), growth.filter(hasStages).slice(-1).map(stagePanel)],
   ];
   return {
     title: "Viewers of one proxy at 750 kbit/s",

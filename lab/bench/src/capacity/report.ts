@@ -22,9 +22,12 @@ export interface Results {
 
 /** What a run measured, in words. */
 export const nameOf = ({ transport, mode, proxyEnv }: CapacityRun["setting"]): string =>
-  [transport === "webtransport" ? "WebTransport" : "WebRTC", mode, ...(proxyEnv?.["CODES_ANEW"] ? ["anew"] : [])].join(
-    ", ",
-  );
+  [
+    transport === "webtransport" ? "WebTransport" : "WebRTC",
+    mode,
+    ...(proxyEnv?.["CODES_ANEW"] ? ["anew"] : []),
+    ...(proxyEnv?.["TRIBUTARY_CODER"] ? [`coder ${proxyEnv["TRIBUTARY_CODER"]}`] : []),
+  ].join(", ");
 
 /** Floor and aim for the viewers of one proxy on one core. */
 const LIMITS = { webtransport: [300, 800], webrtc: [200, 500] } as const;
@@ -99,6 +102,7 @@ function capacityTable(runs: readonly CapacityRun[]): string {
     "response 50 %",
     "95 %",
     "99 %",
+    "proxy's clock, 95 %",
     "MB/s",
     "proxy",
     "generator",
@@ -120,10 +124,18 @@ function capacityTable(runs: readonly CapacityRun[]): string {
 
 const ms = (value: number): string => `${value.toFixed(1)} ms`;
 
-const cellsOf = ({ responseMs, bytesPerSec, proxyBusy, generatorBusy, othersBusy }: Stretch): string[] => [
+const cellsOf = ({
+  responseMs,
+  proxyResponseMsP95,
+  bytesPerSec,
+  proxyBusy,
+  generatorBusy,
+  othersBusy,
+}: Stretch): string[] => [
   ms(responseMs.p50),
   ms(responseMs.p95),
   ms(responseMs.p99),
+  ms(proxyResponseMsP95),
   (bytesPerSec / 1e6).toFixed(1),
   percent(proxyBusy),
   percent(generatorBusy),
@@ -131,7 +143,18 @@ const cellsOf = ({ responseMs, bytesPerSec, proxyBusy, generatorBusy, othersBusy
 ];
 
 function growthTable({ setting, pace, meanStaySec, stretches }: GrowthRun): string {
-  const head = ["time, s", "viewers", "response 50 %", "95 %", "99 %", "MB/s", "proxy", "generator", "others"];
+  const head = [
+    "time, s",
+    "viewers",
+    "response 50 %",
+    "95 %",
+    "99 %",
+    "proxy's clock, 95 %",
+    "MB/s",
+    "proxy",
+    "generator",
+    "others",
+  ];
   const lines = stretches.map((each) => [each.atSec.toFixed(0), String(each.viewers), ...cellsOf(each)]);
   const stay = meanStaySec === undefined ? "viewers stay" : `viewers stay for ${meanStaySec} s in the mean`;
   return (

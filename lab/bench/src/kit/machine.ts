@@ -103,6 +103,10 @@ export const coresIn = (list: string): number[] =>
     return Array.from({ length: last! - first! + 1 }, (_, index) => first! + index);
   });
 
+/** The processors that this process may use. */
+export const allowedCores = (): number[] =>
+  coresIn(/^Cpus_allowed_list:\s*(\S+)/m.exec(readFileSync("/proc/self/status", "utf8"))![1]!);
+
 /** Linux counts in hundredths of a second (proc(5), stat). */
 const TICKS_PER_SEC = 100;
 
