@@ -9,6 +9,7 @@
 
 static_assert(std::endian::native == std::endian::little);
 
+#ifdef __linux__
 asm(R"(
   .pushsection .rodata
   .balign 16
@@ -21,6 +22,10 @@ tributaryGpuModules:
 extern "C" {
 __attribute__((visibility("hidden"))) extern const uint8_t tributaryGpuModules[];
 }
+#else
+/** CUDA has no other system that this package builds for, so there are no modules. */
+static const uint8_t tributaryGpuModules[sizeof(uint32_t)] = {};
+#endif
 
 namespace tributary::gpu {
 namespace {

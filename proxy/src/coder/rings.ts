@@ -120,7 +120,6 @@ export class SymbolRings {
       generation.waiting.add(onReady);
       return undefined;
     }
-    generation.waiting.delete(onReady);
     const { symbol, block } = generation.ring.take(cursor);
     if (!block.isSent) {
       block.isSent = true;
