@@ -109,25 +109,8 @@ function wantedOf(request: Request, init: Record<string, unknown>): Candidate | 
   return { request, url: withoutHash(url), range: carried.range, cache: cache === "default" ? carried.cache : cache };
 }
 
-/** What the proxies can do as asked, or what makes no difference to them. */
-const CARRIED_OPTIONS: object = options({
-  method: 1,
-  headers: 1,
-  body: 1,
-  mode: 1,
-  credentials: 1,
-  cache: 1,
-  redirect: 1,
-  referrer: 1,
-  referrerPolicy: 1,
-  integrity: 1,
-  keepalive: 1,
-  signal: 1,
-  window: 1,
-});
-
 function isPlain(asked: ReturnType<typeof requestOf>, init: Record<string, unknown>): boolean {
-  for (const name in init) if (!(name in CARRIED_OPTIONS) && !isDefault(name, init[name])) return false;
+  for (const name in init) if (!(name in asked) && !isHarmless(name, init[name])) return false;
   return (
     asked.method === "GET" &&
     asked.mode === "cors" &&
@@ -140,6 +123,7 @@ function isPlain(asked: ReturnType<typeof requestOf>, init: Record<string, unkno
   );
 }
 
-function isDefault(name: string, value: unknown): boolean {
-  return value === undefined || (name === "priority" && value === "auto");
+/** An option that is no member of `Request` and makes no difference. */
+function isHarmless(name: string, value: unknown): boolean {
+  return value === undefined || name === "body" || name === "window" || (name === "priority" && value === "auto");
 }

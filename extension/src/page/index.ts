@@ -13,7 +13,7 @@ import {
   SWITCH_EVENT,
   THERE_EVENT,
 } from "../shared/names";
-import { add, options, parseJson, startsWith } from "../shared/primordials";
+import { firstOf, options, parseJson, startsWith } from "../shared/primordials";
 import { useRules, type RuleSet } from "../shared/rules";
 import { patchFetch } from "./fetch";
 import { Link, type MakeCarrier } from "./link";
@@ -28,16 +28,14 @@ import {
   takeRecords,
   videoCountOf,
 } from "./natives";
-import { Permits, type Listed } from "./permits";
+import { Permits, type HearListed } from "./permits";
 import { watchPlainVideos } from "./plain";
 import { keepSourceTexts } from "./wrap";
 import { patchXhr } from "./xhr";
 
-const LISTED_MAX = 256;
-
 const permits = new Permits({
   countPolicies: () => page.count("meta[http-equiv]"),
-  takeListed: makeTakeListed(),
+  takeListed,
   nowMs: page.nowMs,
   setTimeout: natives.setTimeout,
 });
@@ -96,26 +94,20 @@ function listen(): void {
  * The browser's list of requests (Resource Timing). The page's own list may be full or cleared; what an observer hears
  * does not depend on it.
  */
-function makeTakeListed(): () => Listed[] {
-  let heard: Listed[] = [];
-  let observer: PerformanceObserver | undefined;
+let observer: PerformanceObserver | undefined;
+
+function takeListed(hear: HearListed): void {
   const note = (entries: PerformanceEntryList): void => {
-    for (let at = 0; at < entries.length; at++) add(heard, entryOf(entries[at]!));
-    if (heard.length <= LISTED_MAX) return;
-    const latest: Listed[] = [];
-    for (let at = heard.length - LISTED_MAX; at < heard.length; at++) add(latest, heard[at]!);
-    heard = latest;
+    firstOf(entries, (entry) => {
+      const { name, startTime } = entryOf(entry);
+      hear(name, startTime);
+    });
   };
-  return () => {
-    if (observer === undefined) {
-      observer = new Observer((list) => note(entriesOf(list)));
-      observe(observer, options({ type: "resource", buffered: true }));
-    }
-    note(takeRecords(observer));
-    const taken = heard;
-    heard = [];
-    return taken;
-  };
+  if (observer === undefined) {
+    observer = new Observer((list) => note(entriesOf(list)));
+    observe(observer, options({ type: "resource", buffered: true }));
+  }
+  note(takeRecords(observer));
 }
 
 /** Asks for a port as soon as a loading page has a `<video>`, so that the port is ready before the player. */

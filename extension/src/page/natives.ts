@@ -110,9 +110,6 @@ export const entriesOf = methodOf<PerformanceObserverEntryList, [], PerformanceE
 );
 export const entryOf = readerOf(PerformanceEntry, "name", "startTime");
 
-type Reader = ReadableStreamDefaultReader<Uint8Array>;
 /** Reading a body. */
-export const readerOfBody = methodOf<ReadableStream<Uint8Array>, [], Reader>(ReadableStream.prototype.getReader);
-export const readPiece = methodOf<Reader, [], ReturnType<Reader["read"]>>(ReadableStreamDefaultReader.prototype.read);
-export const endReading = methodOf<Reader, [], Promise<void>>(ReadableStreamDefaultReader.prototype.cancel);
-export const bytesOf = getterOf(Object.getPrototypeOf(Uint8Array) as { prototype: Uint8Array }, "byteLength");
+export const wholeBody = methodOf<Response, [], Promise<ArrayBuffer>>(Response.prototype.arrayBuffer);
+export const cancelBody = methodOf<ReadableStream, [], Promise<void>>(ReadableStream.prototype.cancel);

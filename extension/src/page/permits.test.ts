@@ -7,7 +7,7 @@ function make() {
   const page = { policies: 0, nowMs: 0, listed: [] as { name: string; startTime: number }[], waits: 0 };
   const permits = new Permits({
     countPolicies: () => page.policies,
-    takeListed: () => page.listed.splice(0),
+    takeListed: (hear) => page.listed.splice(0).forEach(({ name, startTime }) => hear(name, startTime)),
     nowMs: () => page.nowMs,
     setTimeout: (callback) => {
       page.waits += 1;

@@ -13,6 +13,7 @@
 import { TARGETS_MAX } from "../shared/messages";
 import {
   add,
+  firstOf,
   isOneOf,
   newTable,
   OwnPromise,
@@ -28,11 +29,8 @@ export const FAMILY_MIN = 3;
 const LISTED_MS_MAX = 1000;
 const LISTED_EVERY_MS = 20;
 
-/** A request that the browser has listed. */
-export interface Listed {
-  name: string;
-  startTime: number;
-}
+/** Hears of a request that the browser has listed. */
+export type HearListed = (address: string, startMs: number) => void;
 
 /** Of the browser's answer. */
 export interface Answered {
@@ -44,8 +42,8 @@ export interface Answered {
 export interface DocumentFacts {
   /** How many elements can hold a policy. */
   countPolicies(): number;
-  /** What the browser has listed (Resource Timing) since the last call, at the first call from the start on. */
-  takeListed(): Listed[];
+  /** Tells what the browser has listed (Resource Timing) since the last call, at the first call from the start on. */
+  takeListed(hear: HearListed): void;
   /** On the clock of the list. */
   nowMs(): number;
   setTimeout(callback: () => void, ms: number): unknown;
@@ -55,8 +53,8 @@ export class Permits {
   #folders = newTable<true>();
   /** By family: the branches that have a permitted folder. */
   #families = newTable<Table<true>>();
-  /** Origins that the browser has asked in the clear under the present policies. */
-  #clearOrigins = newTable<true>();
+  /** When the browser last asked an origin in the clear. */
+  readonly #clearMs = newTable<number>();
   #targets: string[] = [];
   /** By origin and status. HTTP/2 and HTTP/3 have no reason phrases, so "" is for all statuses of the origin. */
   readonly #phrases = newTable<string>();
@@ -103,38 +101,30 @@ export class Permits {
   /** Whether the browser asks for `url` by its own scheme, as far as it has told. */
   #isAsWritten(url: string): boolean {
     if (!isHttp(url)) return true;
-    const listed = this.#document.takeListed();
-    for (let at = 0; at < listed.length; at++) {
-      const { name, startTime } = listed[at]!;
-      if (isHttp(name) && startTime >= this.#policiesMs) this.#clearOrigins[originOf(name)] = true;
-    }
-    return originOf(url) in this.#clearOrigins;
+    this.#document.takeListed((address, startMs) => {
+      if (isHttp(address)) this.#clearMs[originOf(address)] = startMs;
+    });
+    return this.#clearMs[originOf(url)]! >= this.#policiesMs;
   }
 
   #permit(folder: string): void {
     if (this.#isPermitted(folder)) return;
     this.#folders[folder] = true;
-    const families = familiesOf(folder);
-    for (let at = 0; at < families.length; at++) {
-      const { family, branch } = families[at]!;
+    firstOf(familiesOf(folder), ({ family, branch }) => {
       (this.#families[family] ??= newTable<true>())[branch] = true;
-    }
+    });
   }
 
   #isPermitted(folder: string): boolean {
     if (originOf(folder) in this.#reported) return false;
     if (folder in this.#folders) return true;
-    const families = familiesOf(folder);
-    for (let at = 0; at < families.length; at++)
-      if (sizeOf(this.#families[families[at]!.family]) >= FAMILY_MIN) return true;
-    return false;
+    const isLarge = ({ family }: Branch): boolean => sizeOf(this.#families[family]) >= FAMILY_MIN;
+    return firstOf(familiesOf(folder), isLarge) !== undefined;
   }
 
   /** The origins where answers may come from after redirects. */
   get targets(): string[] {
-    const copy: string[] = [];
-    for (let at = 0; at < this.#targets.length; at++) add(copy, this.#targets[at]!);
-    return copy;
+    return this.#targets;
   }
 
   /** The reason phrase that the browser shows with an answer from `url`, as far as it is known. */
@@ -151,7 +141,6 @@ export class Permits {
     this.#policiesMs = this.#document.nowMs();
     this.#folders = newTable();
     this.#families = newTable();
-    this.#clearOrigins = newTable();
     this.#targets = [];
   }
 }
@@ -172,13 +161,18 @@ function folderOf(url: string): string {
   return part.href(new OwnURL(".", url));
 }
 
+interface Branch {
+  family: string;
+  branch: string;
+}
+
 /**
  * The families of `folder`: for each folder above it all folders as deep as it is. With each its branch there, the name
  * of the next folder on the way.
  */
-function familiesOf(folder: string): { family: string; branch: string }[] {
+function familiesOf(folder: string): Branch[] {
   const parts = partsOf(folder, "/");
-  const families: { family: string; branch: string }[] = [];
+  const families: Branch[] = [];
   let above = `${parts.length} ${parts[0]}/${parts[1]}/${parts[2]}`;
   for (let at = 3; at < parts.length - 1; at++) {
     add(families, { family: above, branch: parts[at]! });

@@ -8,6 +8,7 @@ import { mediaUrl } from "../shared/rules";
 import {
   add,
   addTo,
+  firstOf,
   indexOf,
   isA,
   matches,
@@ -20,24 +21,14 @@ import {
 } from "../shared/primordials";
 import type { PlainAnswer } from "../shared/runtime";
 import type { Link } from "./link";
-import {
-  bodyOf,
-  bytesOf,
-  endReading,
-  eventOf,
-  natives,
-  page,
-  readerOfBody,
-  readPiece,
-  responseOf,
-  VideoElement,
-  videoOf,
-} from "./natives";
+import { bodyOf, cancelBody, eventOf, natives, page, responseOf, VideoElement, videoOf, wholeBody } from "./natives";
 import type { Permits } from "./permits";
 import { wrapFunction } from "./wrap";
 
 /** A page has few videos at once. */
 const WAITING_MAX = 32;
+/** The status of an answer to a range. */
+const PARTIAL = 206;
 const FILE = /\.(?:mp4|m4v|mov)$/i;
 /** After `waiting` the browser fires these once more. */
 const REPEATED = ["canplay", "canplaythrough", "playing"];
@@ -64,18 +55,19 @@ export function watchPlainVideos(link: Link, permits: Permits): void {
   natives.listen<CustomEvent<string>>(document, PLAIN_ANSWER_EVENT, (event) => {
     const told = natives.detail(event) as string;
     const space = indexOf(told, " ");
-    for (let at = 0; at < waiting.length; at++)
-      if (waiting[at]!.url === slice(told, space + 1)) waiting[at]!.answer = slice(told, 0, space);
+    firstOf(waiting, (each) => {
+      if (each.url === slice(told, space + 1)) each.answer = slice(told, 0, space);
+    });
     takeAnswered();
   });
 
   function takeAnswered(): void {
     const left: Waiting[] = [];
-    for (let at = 0; at < waiting.length; at++) {
-      const { answer } = waiting[at]!;
-      if (answer === undefined || (answer !== "no" && script === undefined)) add(left, waiting[at]!);
-      else if (answer !== "no") void take(waiting[at]!);
-    }
+    firstOf(waiting, (each) => {
+      const { answer } = each;
+      if (answer === undefined || (answer !== "no" && script === undefined)) add(left, each);
+      else if (answer !== "no") void take(each);
+    });
     waiting = left;
   }
 
@@ -94,7 +86,7 @@ export function watchPlainVideos(link: Link, permits: Permits): void {
     const heard = heardOf.get(video) ?? newSet();
     heardOf.set(video, heard);
     addTo(heard, type);
-    if (type === "waiting") for (let at = 0; at < REPEATED.length; at++) removeFrom(heard, REPEATED[at]!);
+    if (type === "waiting") firstOf(REPEATED, (each) => removeFrom(heard, each));
     if (type === "play") removeFrom(heard, "playing");
     // After a `<source>` that fails the browser loads the next one without another `loadstart`.
     const isNextSource = type === "loadedmetadata" && begunOf.get(video) !== videoOf.url(video);
@@ -116,7 +108,7 @@ export function watchPlainVideos(link: Link, permits: Permits): void {
     natives.tell(PLAIN_NEED_EVENT, address);
   }
 
-  for (let at = 0; at < MEDIA_EVENTS.length; at++) natives.listen<Event>(window, MEDIA_EVENTS[at]!, hear);
+  firstOf(MEDIA_EVENTS, (type) => natives.listen<Event>(window, type, hear));
   keepPlaying((video, sinceMs) => script?.hasInterrupted(video, sinceMs) === true);
 }
 
@@ -146,8 +138,8 @@ function keepPlaying(hasInterrupted: PlainScript["hasInterrupted"]): void {
 
 /**
  * Whether the page may read `url`. If no request of the page has told that yet, the browser asks for one byte. It lists
- * a request (`Permits`) after the body has ended, so the body is read and not cancelled. A site that sends more than
- * that one byte has no ranges, and the browser plays its file.
+ * a request (`Permits`) after the body has ended, so the body is read and not cancelled. A site that does not answer
+ * with a part has no ranges, and the browser plays its file.
  */
 async function isPermitted(url: string, redirect: RequestRedirect, permits: Permits): Promise<boolean> {
   if (permits.allows(url)) return true;
@@ -156,23 +148,13 @@ async function isPermitted(url: string, redirect: RequestRedirect, permits: Perm
     const response = await natives.fetch(url, options({ headers, redirect }));
     const answer = responseOf(response);
     permits.note(url, answer.url, answer);
-    if (!(await isShort(response))) return false;
+    if (answer.status !== PARTIAL) {
+      void cancelBody(bodyOf(response)!);
+      return false;
+    }
+    await wholeBody(response);
   } catch {
     // The browser says why.
   }
   return await permits.willAllow(url);
-}
-
-/** Whether the body has one byte at most. */
-async function isShort(response: Response): Promise<boolean> {
-  const body = bodyOf(response);
-  if (body === null) return true;
-  const reader = readerOfBody(body);
-  for (let bytes = 0; bytes <= 1;) {
-    const { value } = await readPiece(reader);
-    if (value === undefined) return true;
-    bytes += bytesOf(value);
-  }
-  void endReading(reader);
-  return false;
 }

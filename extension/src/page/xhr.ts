@@ -6,7 +6,17 @@
  */
 import type { MediaRequest, XhrEmulation } from "../shared/carry";
 import { carriedHeaders, isManifestUrl, mediaUrl } from "../shared/rules";
-import { add, lowerCase, matches, Notes, newTable, upperCase, url as part, withoutHash } from "../shared/primordials";
+import {
+  add,
+  firstOf,
+  lowerCase,
+  matches,
+  Notes,
+  newTable,
+  upperCase,
+  url as part,
+  withoutHash,
+} from "../shared/primordials";
 import type { Link } from "./link";
 import { natives, page, progressOf } from "./natives";
 import type { Answered, Permits } from "./permits";
@@ -136,8 +146,7 @@ const FORMS = ["responseText", "responseXML"] as const;
 
 function patchGetters(prototype: Xhr, stateOf: (xhr: unknown) => ObjectState | undefined): void {
   const emulationOf = (xhr: unknown): XhrEmulation | null => stateOf(xhr)?.emulation ?? null;
-  for (let at = 0; at < ANSWER.length; at++) {
-    const name = ANSWER[at]!;
+  firstOf(ANSWER, (name) => {
     patchAccessor(prototype, name, "get", (native, xhr) => {
       const emulation = emulationOf(xhr);
       if (emulation === null) {
@@ -147,14 +156,13 @@ function patchGetters(prototype: Xhr, stateOf: (xhr: unknown) => ObjectState | u
       }
       return emulation.native === null ? emulation[name] : natives.getXhr(name, emulation.native);
     });
-  }
-  for (let at = 0; at < FORMS.length; at++) {
-    const name = FORMS[at]!;
+  });
+  firstOf(FORMS, (name) => {
     patchAccessor(prototype, name, "get", (native, xhr) => {
       const answering = emulationOf(xhr)?.native;
       return answering ? natives.getXhr(name, answering) : native();
     });
-  }
+  });
 }
 
 function patchSetters(prototype: Xhr, stateOf: (xhr: unknown) => ObjectState | undefined): void {
@@ -196,8 +204,7 @@ function isNativeForm(xhr: Xhr, { mime }: Opened): boolean {
 function copyOf(xhr: Xhr, { address, headers, mime }: Opened): Xhr {
   const copy = new natives.XMLHttpRequest();
   natives.callXhr("open", copy, "GET", address, true);
-  for (let at = 0; at < headers.length; at++)
-    natives.callXhr("setRequestHeader", copy, headers[at]![0], headers[at]![1]);
+  firstOf(headers, (header) => natives.callXhr("setRequestHeader", copy, header[0], header[1]));
   if (mime !== undefined) natives.callXhr("overrideMimeType", copy, mime);
   copyType(xhr, copy);
   return copy;

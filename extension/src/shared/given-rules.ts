@@ -3,7 +3,7 @@
  * exempt media. They cannot send a manifest, key, text or page through proxies. They hold only on sites that the viewer
  * turned on, because only those have the page script. Patterns know `*` only and match in linear time. Pure.
  */
-import { endsWith, indexOf, matches, partsOf, slice, startsWith, url as part } from "./primordials";
+import { endsWith, firstOf, indexOf, matches, partsOf, slice, startsWith, url as part } from "./primordials";
 
 export interface GivenRule {
   /** A host, `*.` before a domain for its subdomains, or `*`. */
@@ -37,12 +37,8 @@ function parseRule(value: unknown): GivenRule | undefined {
 
 /** The decision of the first rule that matches; undefined if no rule matches. */
 export function givenAnswer(rules: readonly GivenRule[], url: URL): boolean | undefined {
-  for (let at = 0; at < rules.length; at++) {
-    const { host, path, carried } = rules[at]!;
-    if (isHost(host, part.host(url)) && isPath(path, part.path(url)))
-      return carried && !matches(NEVER_CARRIED, part.path(url));
-  }
-  return undefined;
+  const rule = firstOf(rules, ({ host, path }) => isHost(host, part.host(url)) && isPath(path, part.path(url)));
+  return rule && rule.carried && !matches(NEVER_CARRIED, part.path(url));
 }
 
 function isHost(pattern: string, hostname: string): boolean {

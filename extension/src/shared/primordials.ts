@@ -57,9 +57,14 @@ export function add<Value>(list: Value[], value: Value): void {
   defineProperty(list, list.length, added);
 }
 
+/** The first item for which `meets` holds. If it never holds, it has met all items. */
+export function firstOf<Value>(list: readonly Value[], meets: (item: Value) => unknown): Value | undefined {
+  for (let at = 0; at < list.length; at++) if (meets(list[at]!) === true) return list[at];
+  return undefined;
+}
+
 export function isOneOf(list: readonly string[], text: string): boolean {
-  for (let at = 0; at < list.length; at++) if (list[at] === text) return true;
-  return false;
+  return firstOf(list, (each) => each === text) !== undefined;
 }
 
 /** Values by name, in the order in which they were set. Nothing is inherited. */
@@ -96,7 +101,7 @@ export function readerOf<Owner extends object, Name extends keyof Owner & string
   ...names: Name[]
 ): (of: Owner) => { [Each in Exclude<Name, never>]: Owner[Each] } {
   const getters = newTable<(of: Owner) => unknown>();
-  for (let at = 0; at < names.length; at++) getters[names[at]!] = getterOf(owner, names[at]!);
+  firstOf(names, (name) => void (getters[name] = getterOf(owner, name)));
   return (of) => {
     const read = newTable<unknown>();
     for (const name in getters) read[name] = getters[name]!(of);

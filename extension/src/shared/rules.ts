@@ -7,6 +7,7 @@ import type { ByteRange, CacheMode } from "@tributary/contract";
 import { givenAnswer, type GivenRule } from "./given-rules";
 import {
   exec,
+  firstOf,
   isOneOf,
   lowerCase,
   matches,
@@ -99,11 +100,10 @@ export function carriedAddress(url: URL): string {
 }
 
 function ruleFor(url: URL): SiteRule | undefined {
-  for (let at = 0; at < SITE_RULES.length; at++) {
-    const rule = SITE_RULES[at]!;
-    if ((rule[0] === null || matches(rule[0], part.host(url))) && matches(rule[1], part.path(url))) return rule;
-  }
-  return undefined;
+  return firstOf(
+    SITE_RULES,
+    (rule) => (rule[0] === null || matches(rule[0], part.host(url))) && matches(rule[1], part.path(url)),
+  );
 }
 
 /** True for a manifest. It stays direct, but the page will soon ask for media. */
