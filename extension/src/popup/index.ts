@@ -46,7 +46,7 @@ function showFigures(): void {
     figures,
     streams.filter((stream) => stream.bytesPerSec > 0).length,
   );
-  const trouble = troubleSentence(say, settings, figures?.trouble ?? null);
+  const trouble = troubleSentence(say, settings, figures?.trouble ?? null, location.protocol === "moz-extension:");
   element("trouble").hidden = trouble === null;
   if (element("trouble").textContent !== (trouble ?? "")) element("trouble").textContent = trouble ?? "";
   const overHttp = figures?.overHttp ?? null;

@@ -117,6 +117,11 @@ describe("popup: words", () => {
     expect(troubleSentence(say, BUILT_IN, trouble)).toBe(
       "Origo (http://127.0.0.1:7600) does not answer. Check its address in the options.",
     );
+    const inFirefox = (...origoUrls: string[]): string | null =>
+      troubleSentence(say, { ...BUILT_IN, origoUrls }, trouble, true);
+    for (const url of ["http://127.0.0.1:7600", "http://[::1]:7600", "http://nas.local", "http://192.168.1.2"])
+      expect(inFirefox(url)).toContain("Local Network Access");
+    expect(inFirefox("https://origo.example", "https://10.example")).not.toContain("Local Network Access");
     expect(troubleSentence(say, { ...BUILT_IN, enabled: false }, trouble)).toBeNull();
     expect(troubleSentence(say, { ...BUILT_IN, mode: "direct" }, trouble)).toBeNull();
   });

@@ -34,15 +34,31 @@ function countSentence(say: Say, key: string, count: number): string {
   return count === 1 ? say(`${key}One`) : say(key, String(count));
 }
 
-/** Why video plays directly although the extension is on; null if nothing is wrong. */
-export function troubleSentence(say: Say, settings: Settings, trouble: Trouble | null): string | null {
+/**
+ * Why video plays directly although the extension is on; null if nothing is wrong. Firefox's transport runs in the
+ * page, so the browser may keep it from the viewer's own device and network, as it keeps the page (Local Network
+ * Access).
+ */
+export function troubleSentence(
+  say: Say,
+  settings: Settings,
+  trouble: Trouble | null,
+  isFirefox = false,
+): string | null {
   if (!settings.enabled || settings.mode === "direct" || trouble === null) return null;
-  return causeOf(say, trouble, settings);
+  return causeOf(say, trouble, settings, isFirefox);
 }
 
-function causeOf(say: Say, { kind, detail }: Trouble, settings: Settings): string {
+/** A host on the viewer's own device or network. */
+const LOCAL =
+  /^(?:(?:10|127|169\.254|192\.168|172\.(?:1[6-9]|2\d|3[01]))\.[\d.]+|\[(?:::1|f[cde]).*|(?:.*\.)?local(?:host)?)$/;
+
+function causeOf(say: Say, { kind, detail }: Trouble, { origoUrls }: Settings, isFirefox: boolean): string {
   const cause = detail.replace(/\.$/, "");
-  if (kind === "origoUnreachable") return say("causeOrigo", settings.origoUrls.join(", "));
+  if (kind === "origoUnreachable") {
+    const isLocal = isFirefox && origoUrls.some((each) => LOCAL.test(new URL(each).hostname));
+    return say(isLocal ? "causeOrigoLocal" : "causeOrigo", origoUrls.join(", "));
+  }
   return say(CAUSE_KEYS[kind] ?? "causeOther", cause);
 }
 
