@@ -38,17 +38,18 @@ function withDuration(seconds: number): Buffer {
 }
 
 /**
- * Runs a script with a muted `video` in the page whose events are noted. The extension takes it over. `seen` waits, and
- * `started` notes how a call of `play` ended. Positions that the browser chooses and repeated events are not noted.
+ * Runs a script with a muted `video` in the page whose events are noted. The extension takes it over, unless the case
+ * `isLeft` to the browser. `seen` waits, and `started` notes how a call of `play` ended. Positions that the browser
+ * chooses and repeated events are not noted.
  */
 const taken = (
   name: string,
   script: string,
-  { file = FILM, long = false }: { file?: Buffer; long?: boolean } = {},
+  { file = FILM, long = false, isLeft = false }: { file?: Buffer; long?: boolean; isLeft?: boolean } = {},
 ): FidelityCase => ({
   name: `video/${name}`,
   long,
-  proof: "carried",
+  ...(isLeft ? {} : { proof: "carried" as const }),
   answer: (exchange) =>
     exchange.path === "/noise.mp4" ? give(exchange, bodyOf("noise"), MP4) : give(exchange, file, MP4),
   run: (tab) =>
@@ -137,6 +138,44 @@ export const ELEMENTS: FidelityCase[] = [
     run: (tab) => tab.video(`${tab.away}/film.mp4`, { seconds: 6 }),
   },
   taken("paused", `video.preload = "metadata"; video.src = url; await seen(3000)`),
+  taken(
+    "fragment",
+    `video.src = url + "#t=2,3"; await until("loadeddata"); note(Math.round(video.currentTime * 10));
+     await started(video.play()); await seen(2500); note([video.paused, Math.floor(video.currentTime)])`,
+    { isLeft: true },
+  ),
+  taken(
+    "preload-none",
+    `video.preload = "none"; video.src = url; await seen(1500); note([video.networkState, video.readyState]);
+     await started(video.play()); await seen(1000)`,
+  ),
+  taken(
+    "seek-before-metadata",
+    `video.src = url; video.currentTime = 3; note(video.currentTime); await until("loadeddata");
+     note([Math.round(video.currentTime * 10), video.seeking])`,
+  ),
+  taken(
+    "canvas",
+    `video.src = url; await until("loadeddata"); const canvas = document.createElement("canvas");
+     const context = canvas.getContext("2d"); context.drawImage(video, 0, 0);
+     try { note(context.getImageData(0, 0, 1, 1).data.length); } catch ({ name }) { note(name); }
+     try { note(video.captureStream().getTracks().length); } catch ({ name }) { note(name); }`,
+  ),
+  taken(
+    "canvas-with-crossorigin",
+    `video.crossOrigin = "anonymous"; video.src = url; await until("loadeddata");
+     const context = document.createElement("canvas").getContext("2d"); context.drawImage(video, 0, 0);
+     try { note(context.getImageData(0, 0, 1, 1).data.length); } catch ({ name }) { note(name); }
+     try { note(video.captureStream().getTracks().length); } catch ({ name }) { note(name); }`,
+  ),
+  taken(
+    "poster-and-track",
+    `video.poster = base + "/poster.png"; const track = document.createElement("track"); track.default = true;
+     track.src = "data:text/vtt,WEBVTT%0A%0A00:00.000 --> 00:09.000%0Ahello"; video.append(track);
+     video.src = url; await until("loadeddata"); await seen(500);
+     note([video.poster.endsWith("/poster.png"), video.textTracks.length, track.readyState,
+       video.textTracks[0].activeCues?.length, video.currentSrc === url, video.src === url, video.videoWidth])`,
+  ),
   taken("autoplay", `video.autoplay = true; video.src = url; await until("playing"); await seen(1500)`),
   taken(
     "autoplay-paused",

@@ -27,6 +27,7 @@ const RARE: ReadonlySet<string> = new Set(
    workers/service-worker-without-fetch limits/slow-body limits/xhr-timeout-over-a-slow-first-byte
    limits/status-204-205 limits/first-byte-after-2-s video/empty video/missing video/a-page
    video/paused video/autoplay video/seek-while-paused video/another-file video/shorter-index
+   video/fragment video/poster-and-track video/canvas-with-crossorigin
    shapes/addresses shapes/requests shapes/byob shapes/signals shapes/abort-in-the-body shapes/options
    shapes/referrer-heard shapes/head-before-get shapes/conditional shapes/byte-ranges shapes/ranges-ignored
    shapes/ranges-of-a-growing-file shapes/shorter-range-than-asked shapes/wrong-content-range shapes/no-content-
