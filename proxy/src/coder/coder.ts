@@ -36,8 +36,6 @@ export interface ProxyCoderOptions {
 
 type CoderLimits = Pick<Limits, "coderBytes" | "coderTasksMax" | "codesAnew">;
 
-/** One core is for the event loop. */
-const CPU_THREADS = Math.max(1, availableParallelism() - 1);
 /** How often the stand-in does its work, so that it is slower than a CPU coder. */
 const STAND_IN_TIMES = 2;
 /** A GPU that makes less than this share of what the CPU makes is not worth its memory. */
@@ -50,6 +48,8 @@ export class ProxyCoder {
   readonly #costs = new Costs();
   readonly #rings: SymbolRings;
   #service: CoderService | undefined;
+  /** Of a CPU coder. */
+  #threads = 1;
   /** Resolves when the coders are chosen. */
   #started: Promise<void> | undefined;
   #limits: CoderLimits;
@@ -81,6 +81,8 @@ export class ProxyCoder {
   async #open(): Promise<void> {
     const { codec, setting, log } = this.#options;
     const gpu = this.#openGpu();
+    // The event loop has a core, and so has the thread that serves the device.
+    this.#threads = Math.max(1, availableParallelism() - (gpu ? 2 : 1));
     const cpu = this.#openCpu();
     const rates: Record<string, number> = {};
     if (setting === "auto" && gpu) {
@@ -106,7 +108,7 @@ export class ProxyCoder {
       setting,
       coders: this.#service.coders.map(({ name }) => name).join(" and "),
       engine: codec.engine,
-      threads: CPU_THREADS,
+      threads: this.#threads,
       inlineUsPerMega: Math.round(1000 * inlineMsPerMega!),
       handoverUs: Number.isFinite(handoverMs) ? Math.round(1000 * handoverMs) : null,
       ...rates,
@@ -115,7 +117,7 @@ export class ProxyCoder {
   }
 
   #openCpu(): Coder {
-    return cpuCoder(createCoderPool(this.#options.codec, { threads: CPU_THREADS }));
+    return cpuCoder(createCoderPool(this.#options.codec, { threads: this.#threads }));
   }
 
   #openGpu(): Coder | undefined {

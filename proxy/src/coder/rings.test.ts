@@ -141,7 +141,7 @@ describe.each([
 
   test("memory stays within its limit while more is in demand than fits, and everybody decodes", async () => {
     const rings = make();
-    const bytesMax = 8000;
+    const bytesMax = 24_000;
     rings.setLimit(bytesMax);
     const viewers = Array.from({ length: 6 }, (_, id) => new Viewer(rings, id, sourceOf(`body ${id % 3}`)));
     let most = 0;
@@ -155,7 +155,7 @@ describe.each([
       }),
     );
     // One generation and one batch may exceed the limit.
-    expect(most).toBeLessThan(bytesMax + 6000);
+    expect(most).toBeLessThan(bytesMax + 12_000);
     expect(rings.counts.evictedGenerations).toBeGreaterThan(0);
     for (const { seeds } of viewers) expect(new Set(seeds).size).toBe(seeds.length);
     rings.close();
