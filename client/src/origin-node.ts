@@ -14,6 +14,7 @@ import {
   type RequestInit as UndiciInit,
 } from "undici";
 import { DownloadError, withoutPasswords } from "./errors";
+import { onAbort } from "./listen";
 import { headersFor } from "./modes/http";
 import { connectOrigin, explained, tlsOptions } from "./origin-connect";
 import { headersForOthers, type AskOrigin, type OriginAnswer, type OriginRequest } from "./origin";
@@ -40,7 +41,7 @@ const CODINGS_ASKED = "gzip, deflate, br";
 let shared: Dispatcher | undefined;
 
 /** One for the process. It goes through the proxy that the environment names (http_proxy, no_proxy). */
-export function dispatcher(): Dispatcher {
+function dispatcher(): Dispatcher {
   if (shared) return shared;
   const [httpProxy, httpsProxy] = [proxyOf("http"), proxyOf("https")];
   const proxies = { ...(httpProxy && { httpProxy }), ...(httpsProxy && { httpsProxy }) };
@@ -102,7 +103,7 @@ async function ask(
   signal: AbortSignal,
 ): Promise<Dispatcher.ResponseData> {
   const { origin } = new URL(url);
-  const answer = dispatcher().request({
+  const answer = requestOrigin({
     origin,
     path: pathOf(url),
     method: "GET",
@@ -112,6 +113,21 @@ async function ask(
   return answer.catch((error: unknown) => {
     throw explained(error, url);
   });
+}
+
+/** undici heeds the signal of a request only once there is a connection, so it is heeded here, too. */
+export async function requestOrigin(
+  options: Dispatcher.RequestOptions & { signal: AbortSignal },
+): Promise<Dispatcher.ResponseData> {
+  const { signal } = options;
+  signal.throwIfAborted();
+  const answer = dispatcher().request(options);
+  answer.catch(() => undefined);
+  let unlink = (): void => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    unlink = onAbort(signal, () => reject(signal.reason as Error));
+  });
+  return Promise.race([answer, aborted]).finally(unlink);
 }
 
 /** The path and query as they are written. `URL.search` leaves out the question mark of an empty query. */

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
 import type { Dispatcher } from "undici";
-import { codingsOf, decoded, dispatcher, pathOf } from "../origin-node";
+import { codingsOf, decoded, pathOf, requestOrigin } from "../origin-node";
 import { formatOfContent, formatOfName, formatOfType } from "../video/recognise";
 import { headersForOrigin, headersForPlayer } from "./headers";
 
@@ -41,7 +41,7 @@ export async function askOrigin(request: OriginRequest): Promise<OriginAnswer> {
   // A playlist is rewritten, so its parts are of no use.
   if (isLikelyPlaylist) delete headers.range;
   const encoding = isLikelyPlaylist ? "gzip, deflate, br" : "identity";
-  const response = await dispatcher().request({
+  const response = await requestOrigin({
     origin: url.origin,
     path: pathOf(url.href),
     method: method as "GET" | "HEAD",
