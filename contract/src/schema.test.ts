@@ -66,6 +66,21 @@ describe("ProxyStatus", () => {
     ["uptimeMs", 0.5, -0.5],
     ["sentBytes", 1, 1.5],
   ]);
+
+  test("says what the coders do, with the stages that were timed", () => {
+    const symbols = { inlineSymbols: 5, serviceSymbols: 0, sentSymbols: 9 };
+    const coder = {
+      coders: ["cpu"],
+      waitingTasks: 0,
+      shedTasks: 1,
+      lostCoders: 0,
+      ...symbols,
+      stageMs: { coding: 0.1 },
+    };
+    expect(ProxyStatus.parse(statusOf({ coder }))).toMatchObject({ coder });
+    for (const wrong of [{ waitingTasks: -1 }, { stageMs: { waiting: 1 } }, { coders: Array(9).fill("cpu") }])
+      expect(ProxyStatus.safeParse({ ...statusOf(), coder: { ...coder, ...wrong } }).success).toBe(false);
+  });
 });
 
 describe("DownloadRecord", () => {

@@ -470,6 +470,12 @@ test("http: a good offer makes a session, and everything else is refused with a 
   expect(await errorOf(await post({ sdp: "x".repeat(40_000) }))).toEqual([413, "requestTooLarge"]);
 });
 
+test("http: metrics are open, but not to pages", async () => {
+  expect(await (await fetch(`${proxyUrl}/metrics`)).text()).toBe("metric 1\n");
+  const headers = { origin: "https://page.example" };
+  expect((await fetch(`${proxyUrl}/metrics`, { headers })).status).toBe(403);
+});
+
 test("http: whoami answers with the nonce", async () => {
   expect(await (await fetch(`${proxyUrl}/v1/whoami`)).text()).toBe("nonce");
 });
