@@ -5,8 +5,10 @@
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
+import { execFile } from "node:child_process";
+import type { DownloadRecord } from "@tributary/contract/schema";
 import { clockOff, DAY_SEC } from "./skew";
-import { findChromium, openBrowser, recordsSince, startFleet, type Fleet } from "@tributary/lab-stack";
+import { findChromium, openBrowser, recordsSince, repoRoot, startFleet, type Fleet } from "@tributary/lab-stack";
 import { eventually } from "./support";
 
 let [fleet, folder] = [undefined as unknown as Fleet, ""];
@@ -66,5 +68,37 @@ test.each([
     } finally {
       await browser.close();
     }
+  },
+);
+
+test.each([
+  ["forwards", DAY_SEC],
+  ["backwards", -DAY_SEC],
+])(
+  "the command line: its clock jumps %s by a day in mid-download, and the proxy carries all of it",
+  (_word, offSec) => {
+    const words = [
+      "get",
+      `${fleet.sample.url}/__size/3000000`,
+      "--origo",
+      fleet.origo.url,
+      "--json",
+      "--connections",
+      "1",
+    ];
+    const env = { ...process.env, ...clockOff(offSec, 3) };
+    const script = path.join(repoRoot, "client/dist/cli.js");
+    return new Promise<void>((resolve, reject) => {
+      execFile(process.execPath, [script, ...words, "--limit-rate", "600k"], { env }, (_error, stdout) => {
+        try {
+          const { durationMs, ...record } = JSON.parse(stdout) as DownloadRecord;
+          expect(record).toMatchObject({ outcome: "complete", netBytes: 3_000_000, fallback: null });
+          expect(durationMs).toBeLessThan(3_600_000);
+          resolve();
+        } catch (error) {
+          reject(error as Error);
+        }
+      });
+    });
   },
 );
