@@ -22,7 +22,7 @@ const BENCHES = {
   gateway: { needs: { compiler: true, tools: [{ name: "ffmpeg", command: "ffmpeg" }] } },
   profile: {},
   memory: {},
-  capacity: {},
+  capacity: { needs: { tools: [{ name: "util-linux", command: "taskset" }] } },
   extension: { needs: { browser: true }, prepare: buildStandIn },
   codec: { needs: { compiler: true }, uses: [{ browser: true }], prepare: prepareCodec },
   gpu: { needs: { compiler: true } },

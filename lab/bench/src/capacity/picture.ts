@@ -1,10 +1,11 @@
 /** The paper's Figs 5 to 11, drawn from our own measurements: one panel a figure, with what the paper says in words. */
 import { groupBy, quantile } from "../kit/figures";
 import type { Bandwidth } from "./bandwidth";
+import type { Sharing } from "./coders";
 import { GIGABIT_VIEWERS } from "./content";
 import { RESPONSE_MS_MAX, RESPONSE_SHARE, type GrowthRun, type Stretch } from "./measure";
 import { PAPER_USERS } from "./paper";
-import { nameOf, type Results } from "./report";
+import { nameOf, viewersOf, type Results } from "./report";
 
 const SIZE = { width: 400, height: 190 };
 const QUANTILES = Array.from({ length: 100 }, (_, index) => (index + 0.5) / 100);
@@ -20,7 +21,7 @@ const y = x;
 const series = { field: "series", type: "nominal", legend: LEGEND };
 
 export function specificationOf(results: Results, subtitle: string): object {
-  const { capacities, growth, churn, bandwidths } = results;
+  const { capacities, growth, churn, bandwidths, coders } = results;
   const plain = growth.filter(({ setting }) => !setting.proxyEnv);
   const rows: [unknown[], object[]][] = [
     [bandwidths, [bandwidthPanel("5", "encode", bandwidths), bandwidthPanel("6", "decode", bandwidths)]],
@@ -36,6 +37,7 @@ export function specificationOf(results: Results, subtitle: string): object {
     title: "Viewers of one proxy at 750 kbit/s",
     subtitle: [
       subtitle,
+      ...coders.map(({ sharing }) => coderLimits(sharing)),
       "after Zhao, Zhang, Wang 2010, Figs 5 to 11; their curves have no numbers, their sentences do",
     ],
     vconcat: rows.flatMap(([data, hconcat]) =>
@@ -70,6 +72,11 @@ function bandwidthPanel(figure: string, op: Bandwidth["op"], bandwidths: readonl
     },
   };
 }
+
+/** What two cores that only code would carry. It is far beyond the scale of Fig. 7b. */
+const coderLimits = ({ anewMs, sharedMs }: Sharing): string =>
+  `two cores that only code carry ${viewersOf(anewMs, 2)} viewers, each coded anew, or ${viewersOf(sharedMs, 2)} ` +
+  "that share symbols";
 
 /** The better hold of each number of viewers, carried or not. */
 const holdsOf = ({ capacities }: Results): { viewers: number; busy: number; p95: number; series: string }[] =>

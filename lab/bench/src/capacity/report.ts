@@ -166,7 +166,7 @@ function growthTable({ setting, pace, meanStaySec, stretches }: GrowthRun): stri
 const codedOnly = ({ anewMs, sharedMs, handedMs }: Sharing): number => anewMs / Math.max(1e-6, sharedMs - handedMs);
 
 /** By the processor's time, if it did nothing but code. */
-const viewersOf = (groupMs: number, cores: number): string =>
+export const viewersOf = (groupMs: number, cores: number): string =>
   ((cores * 1000 * CODER_GROUP_BYTES) / groupMs / VIEWER_BYTES_PER_SEC).toFixed(0);
 
 function coderTable({ engine, bytesPerSec, queue, sharing }: CoderResults): string {
