@@ -96,12 +96,12 @@ DOUBLE cuEventDestroy_v2(void*) { return kDriverOk; }
 DOUBLE cuEventRecord(void*, void*) { return kDriverOk; }
 DOUBLE cuEventElapsedTime(float* ms, void*, void*) { return *ms = 1, kDriverOk; }
 DOUBLE cuGetErrorName(int, const char** name) { return *name = "CUDA_ERROR_OF_THE_DOUBLE", kDriverOk; }
-DOUBLE cuLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned,
+DOUBLE cuLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned, unsigned, unsigned,
                       unsigned sharedBytes, void*, void** parameters, void**) {
   if (loses()) return kLaunchFailed;
   const auto kernel = static_cast<Kernel>(reinterpret_cast<uintptr_t>(function) - 1);
   const auto* jobs = *static_cast<const Job* const*>(parameters[0]);
-  launchOnHost(kernel, blocks, threads, sharedBytes, jobs, *static_cast<const uint32_t*>(parameters[1]),
+  launchOnHost(kernel, blocks, sharedBytes, jobs, *static_cast<const uint32_t*>(parameters[1]),
                *static_cast<const uint32_t*>(parameters[2]));
   return kDriverOk;
 }

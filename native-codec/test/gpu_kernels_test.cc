@@ -98,15 +98,14 @@ struct Product {
   const char* name;
   Kernel kernel;
   uint32_t tileBytes;
-  uint32_t threads;
   uint32_t outputsOfBlock;
   uint32_t sharedBytes;
 };
 
 const Product kProducts[] = {
-    {"tensor", Kernel::kProductTensor, kTileBytes, 64, 2 * kWarpOutputs, kSegmentSources * kTensorSourceBytes},
-    {"tables", Kernel::kProductTables, kWideTileBytes, 512, kTableOutputs, kTableSharedBytes},
-    {"masks", Kernel::kProductMasks, kWideTileBytes, 128, kMaskOutputs, kMaskSharedBytes},
+    {"tensor", Kernel::kProductTensor, kTileBytes, kTensorOutputs, kSegmentSources * kTensorSourceBytes},
+    {"tables", Kernel::kProductTables, kWideTileBytes, kTableOutputs, kTableSharedBytes},
+    {"masks", Kernel::kProductMasks, kWideTileBytes, kMaskOutputs, kMaskSharedBytes},
 };
 
 Shape anyShape(Random& random) {
@@ -134,10 +133,9 @@ bool passes(uint64_t seed) {
     jobs.push_back(tasks.back()->job(next, product.tileBytes, product.outputsOfBlock, sharesOutputs ? 1 : 0));
   }
   const auto jobCount = static_cast<uint32_t>(jobs.size());
-  launchOnHost(Kernel::kDrawCoefficients, next.firstBlockOfDraw, 128, 0, jobs.data(), jobCount, 0);
-  launchOnHost(Kernel::kExpandCoefficients, next.firstBlockOfExpand, 128, 0, jobs.data(), jobCount, 0);
-  launchOnHost(product.kernel, next.firstBlockOfProduct, product.threads, product.sharedBytes, jobs.data(), jobCount,
-               kSegmentSources);
+  launchOnHost(Kernel::kDrawCoefficients, next.firstBlockOfDraw, 0, jobs.data(), jobCount, 0);
+  launchOnHost(Kernel::kExpandCoefficients, next.firstBlockOfExpand, 0, jobs.data(), jobCount, 0);
+  launchOnHost(product.kernel, next.firstBlockOfProduct, product.sharedBytes, jobs.data(), jobCount, kSegmentSources);
   for (const auto& task : tasks) {
     if (task->isRight()) continue;
     fprintf(stderr,

@@ -58,12 +58,11 @@ constexpr const char* kOperationNames[] = {"encode", "recode", "decode"};
 class Load {
  public:
   Load(const Context& context, const Memory& sources, size_t sourceBytes, Shape shape, Operation operation,
-       Kernel product, const TensorBlock& block)
+       Kernel product, uint32_t parts)
       : context_(context),
         shape_(shape),
         operation_(operation),
         product_(product),
-        block_(block),
         stride_(static_cast<uint32_t>(paddedBytes(shape.symbolBytes))),
         groups_(static_cast<uint32_t>(std::max<size_t>(1, sourceBytes / (size_t{stride_} * shape.symbolCount)))),
         coefficientStride_(ceilDivide(shape.symbolCount, kCoefficientAlign) * kCoefficientAlign),
@@ -78,12 +77,12 @@ class Load {
     seeds_.write(seeds.data(), seeds.size() * sizeof(uint32_t));
     std::vector<Job> jobs;
     for (uint32_t g = 0; g < groups_; g++) {
-      add(jobs, g, sources.address + groupBytes() * g, outputs_.address + groupBytes() * g, stride_);
+      add(jobs, g, sources.address + groupBytes() * g, outputs_.address + groupBytes() * g, stride_, parts);
     }
     // The vectors of a recoder are short symbols, multiplied by the same coefficients.
     for (uint32_t g = 0; g < groups_ && operation == Operation::kRecode; g++) {
       const auto stride = static_cast<uint32_t>(paddedBytes(shape.symbolCount));
-      add(jobs, g, vectors_.address + vectorBytes() * g, vectors_.address + vectorBytes() * (groups_ + g), stride);
+      add(jobs, g, vectors_.address + vectorBytes() * g, vectors_.address + vectorBytes() * (groups_ + g), stride, 1);
     }
     jobs_.write(jobs.data(), jobs.size() * sizeof(Job));
     jobCount_ = static_cast<uint32_t>(jobs.size());
@@ -98,7 +97,8 @@ class Load {
   void run() const {
     const auto launch = [this](Kernel kernel, uint32_t blocks) {
       if (blocks > 0) {
-        must(context_.launch(kernel, nullptr, blocks, jobs_.address, jobCount_, block_));
+        must(context_.launch(kernel, nullptr, blocks, jobs_.address, jobCount_,
+                             context_.segmentSources(shape_.symbolCount)));
       }
     };
     launch(Kernel::kDrawCoefficients, next_.firstBlockOfDraw);
@@ -130,25 +130,25 @@ class Load {
   size_t groupBytes() const { return size_t{stride_} * shape_.symbolCount; }
   size_t vectorBytes() const { return paddedBytes(shape_.symbolCount) * shape_.symbolCount; }
 
-  void add(std::vector<Job>& jobs, uint32_t g, DeviceAddress sources, DeviceAddress outputs, uint32_t stride) {
+  void add(std::vector<Job>& jobs, uint32_t g, DeviceAddress sources, DeviceAddress outputs, uint32_t stride,
+           uint32_t parts) {
     const uint32_t n = shape_.symbolCount;
     const KernelShape& kernel = shapeOf(product_);
-    const bool isTensor = product_ == Kernel::kProductTensor;
-    const uint32_t parts = isTensor ? 1 : ceilDivide(n, kernel.outputs);
+    const uint32_t partsMax = ceilDivide(n, kernel.outputs);
+    const uint32_t ownParts = product_ == Kernel::kProductTensor ? std::min(parts, partsMax) : partsMax;
     jobs.push_back({sources, outputs, coefficients_.address + size_t{coefficientStride_} * n * g,
                     seeds_.address + sizeof(uint32_t) * n * g, words_.address + wordBytes(n, n) * g, n, n, stride,
                     coefficientStride_, next_.firstBlockOfDraw, next_.firstBlockOfExpand, next_.firstBlockOfProduct,
-                    parts});
+                    ownParts});
     next_.firstBlockOfDraw += blocksOfDraw(n, n);
     next_.firstBlockOfExpand += blocksOfExpand(n, n);
-    next_.firstBlockOfProduct += ceilDivide(stride, kernel.tileBytes) * parts;
+    next_.firstBlockOfProduct += ceilDivide(stride, kernel.tileBytes) * ownParts;
   }
 
   const Context& context_;
   Shape shape_;
   Operation operation_;
   Kernel product_;
-  TensorBlock block_;
   uint32_t stride_;
   uint32_t groups_;
   uint32_t coefficientStride_;
@@ -197,29 +197,26 @@ void measureKernels(const Context& context, const Scale& scale, Rows& rows) {
   fillRandom(bytes.data(), bytes.size(), 2);
   const Memory sources(context, bytes.size());
   sources.write(bytes.data(), bytes.size());
-  const auto measure = [&](Shape shape, Operation operation, Kernel product, const TensorBlock& block,
-                           const char* coder) {
-    const Load load(context, sources, bytes.size(), shape, operation, product, block);
+  const auto measure = [&](Shape shape, Operation operation, Kernel product, uint32_t parts, const std::string& coder) {
+    const Load load(context, sources, bytes.size(), shape, operation, product, parts);
     if (!load.isRight(bytes.data())) {
-      must({Failure::kMisuse, std::string(coder) + " differs from the reference engine at " +
-                                  std::to_string(shape.symbolCount) + " x " + std::to_string(shape.symbolBytes)});
+      must({Failure::kMisuse, coder + " differs from the reference engine at " + std::to_string(shape.symbolCount) +
+                                  " x " + std::to_string(shape.symbolBytes)});
     }
     rows.add({std::string("device ") + kOperationNames[static_cast<int>(operation)], coder, shape.symbolCount,
               shape.symbolBytes, load.measure(scale.repeats)});
   };
   for (const Shape shape : scale.shapes) {
-    const TensorBlock block = context.tensorBlock(shape.symbolCount);
     for (const Operation operation : {Operation::kEncode, Operation::kRecode, Operation::kDecode}) {
-      measure(shape, operation, Kernel::kProductTensor, block, "tensor");
+      measure(shape, operation, Kernel::kProductTensor, 1, "tensor");
     }
   }
   for (const Shape shape : scale.shapes) {
-    if (shape.symbolBytes != scale.usual.symbolBytes) continue;
-    const auto blockOf = [&](uint32_t threads) { return context.tensorBlockOf(threads, shape.symbolCount); };
-    measure(shape, Operation::kEncode, Kernel::kProductTensor, blockOf(kSmallBlockThreads), "tensor, small blocks");
-    measure(shape, Operation::kEncode, Kernel::kProductTensor, blockOf(kLargeBlockThreads), "tensor, large blocks");
-    measure(shape, Operation::kEncode, Kernel::kProductTables, {}, "tables");
-    measure(shape, Operation::kEncode, Kernel::kProductMasks, {}, "masks");
+    if (shape.symbolBytes != 4096) continue;
+    measure(shape, Operation::kEncode, Kernel::kProductTensor, 2, "tensor, 2 parts");
+    measure(shape, Operation::kEncode, Kernel::kProductTensor, 4, "tensor, 4 parts");
+    measure(shape, Operation::kEncode, Kernel::kProductTables, 1, "tables");
+    measure(shape, Operation::kEncode, Kernel::kProductMasks, 1, "masks");
   }
 }
 

@@ -76,12 +76,9 @@ Error Context::load(const char* library) {
   facts_.capability = static_cast<uint32_t>(major * 10 + minor);
   facts_.multiprocessors = static_cast<uint32_t>(multiprocessors);
   facts_.clockKhz = static_cast<uint32_t>(clockKhz);
-  // Two small blocks share a multiprocessor. The driver keeps 1 KB of each block's memory.
-  const auto segment = [](int bytes) {
-    return static_cast<uint32_t>(bytes) / kTensorSourceBytes / kWordSources * kWordSources;
-  };
-  smallSegmentMax_ = segment(std::min(sharedBytes / 2 - 1024, blockBytes));
-  largeSegmentMax_ = segment(blockBytes);
+  // Two blocks share a multiprocessor. The driver keeps 1 KB of each block's memory.
+  const uint32_t bytes = static_cast<uint32_t>(std::min(sharedBytes / 2 - 1024, blockBytes));
+  segmentSourcesMax_ = bytes / kTensorSourceBytes / kWordSources * kWordSources;
   return loadKernels();
 }
 
@@ -103,7 +100,7 @@ Error Context::loadKernels() {
     const KernelShape& shape = kKernelShapes[k];
     if (Error error = errorOf(driver_.getFunction(&functions_[k], module_, shape.name), shape.name)) return error;
     const uint32_t bytes =
-        k == static_cast<size_t>(Kernel::kProductTensor) ? largeSegmentMax_ * kTensorSourceBytes : shape.sharedBytes;
+        k == static_cast<size_t>(Kernel::kProductTensor) ? segmentSourcesMax_ * kTensorSourceBytes : shape.sharedBytes;
     // A chip with less shared memory does not run productTables, which only benches call.
     const int result = driver_.setFunctionAttribute(functions_[k], kDynamicSharedBytesMax, static_cast<int>(bytes));
     if (result != kDriverOk && k != static_cast<size_t>(Kernel::kProductTables)) return errorOf(result, shape.name);
@@ -113,24 +110,19 @@ Error Context::loadKernels() {
 
 Error Context::attach() const { return errorOf(driver_.setContext(context_), "cuCtxSetCurrent"); }
 
-TensorBlock Context::tensorBlock(uint32_t sourceCountMax) const {
-  return tensorBlockOf(sourceCountMax <= smallSegmentMax_ ? kSmallBlockThreads : kLargeBlockThreads, sourceCountMax);
-}
-
-TensorBlock Context::tensorBlockOf(uint32_t threads, uint32_t sourceCountMax) const {
-  const uint32_t most = threads == kSmallBlockThreads ? smallSegmentMax_ : largeSegmentMax_;
-  return {threads, std::min(most, ceilDivide(sourceCountMax, kWordSources) * kWordSources)};
+uint32_t Context::segmentSources(uint32_t sourceCountMax) const {
+  return std::min(segmentSourcesMax_, ceilDivide(sourceCountMax, kWordSources) * kWordSources);
 }
 
 Error Context::launch(Kernel kernel, StreamHandle stream, uint32_t blocks, DeviceAddress jobs, uint32_t jobCount,
-                      const TensorBlock& tensorBlock) const {
+                      uint32_t segmentSources) const {
   const KernelShape& shape = shapeOf(kernel);
   const bool isTensor = kernel == Kernel::kProductTensor;
-  uint32_t segmentSources = tensorBlock.segmentSources, high = 65536;
+  uint32_t high = 65536;
   void* parameters[] = {&jobs, &jobCount, &segmentSources, &high};
-  return errorOf(driver_.launch(functions_[static_cast<size_t>(kernel)], blocks, 1, 1,
-                                isTensor ? tensorBlock.threads : shape.threads, 1, 1,
-                                isTensor ? tensorBlock.sharedBytes() : shape.sharedBytes, stream, parameters, nullptr),
+  const uint32_t sharedBytes = isTensor ? segmentSources * kTensorSourceBytes : shape.sharedBytes;
+  return errorOf(driver_.launch(functions_[static_cast<size_t>(kernel)], blocks, 1, 1, shape.threads, 1, 1, sharedBytes,
+                                stream, parameters, nullptr),
                  shape.name);
 }
 

@@ -44,39 +44,23 @@ inline constexpr size_t kKernelCount = 5;
 
 struct KernelShape {
   const char* name;
-  /** 0 for productTensor: TensorBlock. */
   uint32_t threads;
   /** The columns and the outputs of a block. 0 where a block has no tile. */
   uint32_t tileBytes;
   uint32_t outputs;
-  /** Shared memory of a block. */
+  /** Shared memory of a block. For productTensor it depends on the segment. */
   uint32_t sharedBytes;
 };
 
 inline constexpr KernelShape kKernelShapes[kKernelCount] = {
     {"drawCoefficients", 128, 0, 0, 0},
     {"expandCoefficients", 128, 0, 0, 0},
-    {"productTensor", 0, kTileBytes, 0, 0},
+    {"productTensor", 128, kTileBytes, kTensorOutputs, 0},
     {"productTables", 512, kWideTileBytes, kTableOutputs, kTableSharedBytes},
     {"productMasks", 128, kWideTileBytes, kMaskOutputs, kMaskSharedBytes},
 };
 
 constexpr const KernelShape& shapeOf(Kernel kernel) { return kKernelShapes[static_cast<size_t>(kernel)]; }
-
-/**
- * A block of productTensor. A large one holds twice the sources and twice the outputs, but stages the sources while its
- * multiprocessor does nothing else.
- */
-struct TensorBlock {
-  uint32_t threads;
-  /** How many sources it holds at once. */
-  uint32_t segmentSources;
-
-  uint32_t outputs() const { return threads / 32 * kWarpOutputs; }
-  uint32_t sharedBytes() const { return segmentSources * kTensorSourceBytes; }
-};
-inline constexpr uint32_t kSmallBlockThreads = 256;
-inline constexpr uint32_t kLargeBlockThreads = 512;
 
 /** What a context tells about its device. */
 struct DeviceFacts {
@@ -101,12 +85,11 @@ class Context {
   Error attach() const;
   /** Translates a result of the driver. */
   Error errorOf(int result, const char* action) const;
-  /** The block of productTensor for jobs of at most `sourceCountMax` sources. */
-  TensorBlock tensorBlock(uint32_t sourceCountMax) const;
-  TensorBlock tensorBlockOf(uint32_t threads, uint32_t sourceCountMax) const;
-  /** Starts a kernel. `jobs` is in device memory. Only productTensor has a `tensorBlock`. */
+  /** How many sources of `sourceCountMax` a block of productTensor holds at once. */
+  uint32_t segmentSources(uint32_t sourceCountMax) const;
+  /** Starts a kernel. `jobs` is in device memory. Only productTensor has `segmentSources`. */
   Error launch(Kernel kernel, StreamHandle stream, uint32_t blocks, DeviceAddress jobs, uint32_t jobCount,
-               const TensorBlock& tensorBlock) const;
+               uint32_t segmentSources) const;
 
  private:
   Context() = default;
@@ -116,9 +99,7 @@ class Context {
   Driver driver_;
   DeviceFacts facts_;
   int device_ = 0;
-  /** How many sources a small and a large block hold. */
-  uint32_t smallSegmentMax_ = 0;
-  uint32_t largeSegmentMax_ = 0;
+  uint32_t segmentSourcesMax_ = 0;
   ContextHandle context_ = nullptr;
   ModuleHandle module_ = nullptr;
   FunctionHandle functions_[kKernelCount] = {};

@@ -282,7 +282,6 @@ Error Device::start(Slot& slot, std::span<const Task> tasks) {
   if (Error error = reserve(slot, batch)) return error;
   // Enough blocks for two on each multiprocessor, twice over. More would stage the sources more often.
   const uint32_t parts = ceilDivide(4 * facts().multiprocessors, tiles);
-  const TensorBlock tensorBlock = context_->tensorBlock(sourceCountMax);
   Job next = {};
   bool draws = false;
   for (size_t i = 0; i < batch.tasks.size(); i++) {
@@ -301,7 +300,7 @@ Error Device::start(Slot& slot, std::span<const Task> tasks) {
                      next.firstBlockOfDraw,
                      next.firstBlockOfExpand,
                      next.firstBlockOfProduct,
-                     std::min(parts, ceilDivide(task.outputCount, tensorBlock.outputs()))};
+                     std::min(parts, ceilDivide(task.outputCount, kTensorOutputs))};
     memcpy(slot.uploads() + i * sizeof job, &job, sizeof job);
     draws |= task.seeds != nullptr;
     next.firstBlockOfDraw += blocksOfDraw(task.sourceCount, task.outputCount);
@@ -311,8 +310,9 @@ Error Device::start(Slot& slot, std::span<const Task> tasks) {
   slot.isBusy = true;
   if (Error error = upload(slot, batch)) return error;
   const auto jobCount = static_cast<uint32_t>(batch.tasks.size());
+  const uint32_t segment = context_->segmentSources(sourceCountMax);
   const auto launch = [&](Kernel kernel, uint32_t blocks) {
-    return context_->launch(kernel, slot.stream, blocks, slot.memory, jobCount, tensorBlock);
+    return context_->launch(kernel, slot.stream, blocks, slot.memory, jobCount, segment);
   };
   if (draws) {
     if (Error error = launch(Kernel::kDrawCoefficients, next.firstBlockOfDraw)) return error;

@@ -105,7 +105,6 @@ const Operands* exchange(const Operands& own) {
 }
 
 uint4* sharedMemory() { return running->memory.data(); }
-uint32_t threadCount() { return static_cast<uint32_t>(running->fibers.size()); }
 Dimension threadIndex() { return {running->thread}; }
 Dimension blockIndex() { return {running->block}; }
 

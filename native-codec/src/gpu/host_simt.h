@@ -43,19 +43,12 @@ void waitForBlock();
 const Operands* exchange(const Operands& own);
 uint4* sharedMemory();
 Dimension threadIndex();
-uint32_t threadCount();
 Dimension blockIndex();
 
 }  // namespace host
 
 #define threadIdx (::tributary::gpu::host::threadIndex())
 #define blockIdx (::tributary::gpu::host::blockIndex())
-
-template <typename T>
-inline T readConstant(const T* from) {
-  return *from;
-}
-inline uint32_t warpCount() { return host::threadCount() / 32; }
 
 using host::sharedMemory;
 using host::waitForBlock;

@@ -18,12 +18,11 @@ constexpr uint32_t kTileBytes = 128;
 constexpr uint32_t kWideTileBytes = 512;
 /** Coefficient rows start every multiple of this many bytes. The bytes after the last coefficient are zero. */
 constexpr uint32_t kCoefficientAlign = 16;
-/** Sources and outputs whose bits share a set of words (expandCoefficients). */
+/** Sources whose bits share a set of words (expandCoefficients), and outputs of one warp. */
 constexpr uint32_t kWordSources = 24;
-constexpr uint32_t kWordOutputs = 8;
-/** Outputs of a warp of the tensor kernel. */
-constexpr uint32_t kWarpOutputs = 4;
-/** Outputs of a block of the table kernel and of the mask kernel. */
+constexpr uint32_t kWarpOutputs = 8;
+/** Outputs of a block of the tensor kernel, of the table kernel and of the mask kernel. */
+constexpr uint32_t kTensorOutputs = 32;
 constexpr uint32_t kTableOutputs = 128;
 constexpr uint32_t kMaskOutputs = 8;
 /** Shared memory of a block: of the tensor kernel for each source of a segment, of the other kernels in all. */
@@ -62,7 +61,7 @@ constexpr uint32_t blocksOfDraw(uint32_t sourceCount, uint32_t outputCount) {
 }
 constexpr uint32_t wordSets(uint32_t sourceCount) { return ceilDivide(sourceCount, kWordSources); }
 constexpr uint32_t blocksOfExpand(uint32_t sourceCount, uint32_t outputCount) {
-  return ceilDivide(outputCount, kWordOutputs) * wordSets(sourceCount);
+  return ceilDivide(outputCount, kWarpOutputs) * wordSets(sourceCount);
 }
 /** Bytes of Job::words. */
 constexpr uint64_t wordBytes(uint32_t sourceCount, uint32_t outputCount) {

@@ -109,7 +109,7 @@ TRIBUTARY_KERNEL(128, 8) drawCoefficients(const Job* jobs, uint32_t jobCount) {
 TRIBUTARY_DEVICE uint32_t spread(uint32_t nibble) { return nibble * 0x00204081 & kLowBits; }
 
 /**
- * Makes the words of the tensor product. A block makes those of kWordOutputs outputs and kWordSources sources: for each
+ * Makes the words of the tensor product. A block makes those of kWarpOutputs outputs and kWordSources sources: for each
  * of 4 fragments (two outputs each) and each lane, the 4 registers that the matrix units take for A. Bit t of a byte is
  * the element of step t, whose sources are 4t + lane % 4. Register bit 0 chooses the output; bit 1 chooses the bits 0-3
  * or 4-7 of the source.
@@ -123,13 +123,13 @@ TRIBUTARY_KERNEL(128, 8) expandCoefficients(const Job* jobs, uint32_t jobCount) 
   uint32_t words[4] = {0, 0, 0, 0};
   TRIBUTARY_UNROLL()
   for (uint32_t r = 0; r < 2; r++) {
-    const uint32_t output = block / sets * kWordOutputs + threadIdx.x / 32 * 2 + r;
+    const uint32_t output = block / sets * kWarpOutputs + threadIdx.x / 32 * 2 + r;
     if (output >= job.outputCount) break;
     const uint8_t* row = at<const uint8_t>(job.coefficients) + uint64_t{output} * job.coefficientStride;
     TRIBUTARY_UNROLL()
     for (uint32_t t = 0; t < kWordSources / 4; t++) {
       const uint32_t source = firstSource + 4 * t;
-      const uint32_t bits = source < job.sourceCount ? kBitRows.of[readConstant(row + source)][lane / 4] : 0;
+      const uint32_t bits = source < job.sourceCount ? kBitRows.of[row[source]][lane / 4] : 0;
       words[r] |= spread(bits & 15) << t;
       words[r + 2] |= spread(bits >> 4) << t;
     }
@@ -138,83 +138,52 @@ TRIBUTARY_KERNEL(128, 8) expandCoefficients(const Job* jobs, uint32_t jobCount) 
 }
 
 /*
- * productTensor. A block multiplies its outputs by one tile of kTileBytes columns; a warp has kWarpOutputs of the
- * outputs. Over GF(2) a warp's product has 32 rows (bits of outputs) and 8 x sourceCount terms (bits of sources). The
- * matrix units count the ones; the parity of a count is the result.
+ * productTensor. A block of 4 warps multiplies kTensorOutputs outputs by one tile of kTileBytes columns; a warp has
+ * kWarpOutputs of the outputs. Over GF(2) a warp's product has 64 rows (bits of outputs) and 8 x sourceCount terms
+ * (bits of sources). The matrix units count the ones; the parity of a count is the result.
  *
  * An element of B holds the bits of two columns, which are 64 bytes apart: one has value 1, the other 128. Three steps
  * (12 sources) make at most 96 ones, so the low count does not reach the high one, and the parities are bits 0 and 7.
  * fold() adds them to `parity`, a byte for each sum.
  *
  * Fragment f of B has 8 double columns. Column n of it is byte n / 2 * 16 + 2 f + n % 2 of the tile (and the byte 64
- * after that), so that at the end each lane has 8 bytes of a row.
+ * after that), so that at the end each lane has 16 bytes of a row.
  */
 constexpr uint32_t kSteps = 3;
-constexpr uint32_t kRowFragments = kWarpOutputs / 2;
+constexpr uint32_t kRowFragments = 4;
 constexpr uint32_t kColumnFragments = 8;
-constexpr uint32_t kStepPairs = kColumnFragments * 32;
-/** Words of expandCoefficients in a set: 4 fragments. */
-constexpr uint32_t kSetWords = kWordOutputs / 2 * 32;
-
-/** Where a lane's word of a source goes, and the word itself with the one 64 bytes after it. */
-struct Staged {
-  uint32_t near, far;
-};
-
-/** Stores the bits of a word of a source as elements of B. `swap` spreads the lanes over the banks. */
-TRIBUTARY_DEVICE void stageWord(uint2* step, Staged from, uint32_t word, uint32_t swap) {
-  TRIBUTARY_UNROLL()
-  for (uint32_t e = 0; e < 4; e++) {
-    const uint32_t byte = e ^ swap;
-    const uint32_t x = from.near >> 8 * byte;
-    const uint32_t y = from.far >> 8 * byte;
-    const uint32_t fragment = word % 4 * 2 + byte / 2;
-    const uint32_t column = word / 4 * 2 + byte % 2;
-    step[fragment * 32 + column * 4 + threadIdx.x % 4] =
-        make_uint2(((x & 15) * 0x00204081 & kLowBits) | ((y & 15) * 0x10204080 & 0x80808080),
-                   ((x >> 4 & 15) * 0x00204081 & kLowBits) | ((y >> 4 & 15) * 0x10204080 & 0x80808080));
-  }
-}
 
 /** Stores the bits of `count` sources, from `rows` on, as elements of B: [step][fragment][lane], 8 bytes each. */
-TRIBUTARY_DEVICE void stageSources(uint2* staged, uint64_t rows, uint32_t stride, uint32_t count) {
-  constexpr uint32_t kLoads = 4;
+TRIBUTARY_DEVICE void stageSources(uint2* staged, const uint8_t* rows, uint32_t stride, uint32_t count) {
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t swap = lane >> 3 & 1;
-  const uint32_t laneWord = (lane >> 2 & 1) * 4 + swap + (lane >> 4) * 2;
-  // A warp's item is half the tile of four sources.
-  const uint32_t items = ceilDivide(count, 4) * 2;
-  for (uint32_t first = threadIdx.x / 32; first < items; first += kLoads * warpCount()) {
-    Staged loaded[kLoads];
+  const uint32_t steps = ceilDivide(count, 4);
+  TRIBUTARY_UNROLL(4)
+  for (uint32_t item = threadIdx.x / 32; item < steps * 2; item += 4) {
+    const uint32_t step = item / 2;
+    const uint32_t word = (lane >> 2 & 1) * 4 + swap + (lane >> 4) * 2 + item % 2 * 8;
+    uint32_t source = step * 4 + lane % 4;
+    if (source >= count) source = count - 1;
+    const uint32_t* row = at<const uint32_t>(reinterpret_cast<uint64_t>(rows) + uint64_t{source} * stride);
+    const uint32_t near = row[word];
+    const uint32_t far = row[word + 16];
     TRIBUTARY_UNROLL()
-    for (uint32_t i = 0; i < kLoads; i++) {
-      const uint32_t item = first + i * warpCount();
-      if (item >= items) break;
-      uint32_t source = item / 2 * 4 + lane % 4;
-      if (source >= count) source = count - 1;
-      const uint32_t* row = at<const uint32_t>(rows + uint64_t{source} * stride) + laneWord + item % 2 * 8;
-      loaded[i] = {readConstant(row), readConstant(row + 16)};
-    }
-    TRIBUTARY_UNROLL()
-    for (uint32_t i = 0; i < kLoads; i++) {
-      const uint32_t item = first + i * warpCount();
-      if (item >= items) break;
-      stageWord(staged + item / 2 * kStepPairs, loaded[i], laneWord + item % 2 * 8, swap);
+    for (uint32_t e = 0; e < 4; e++) {
+      const uint32_t byte = e ^ swap;
+      const uint32_t x = near >> 8 * byte;
+      const uint32_t y = far >> 8 * byte;
+      const uint32_t fragment = word % 4 * 2 + byte / 2;
+      const uint32_t column = word / 4 * 2 + byte % 2;
+      staged[(step * kColumnFragments + fragment) * 32 + column * 4 + lane % 4] =
+          make_uint2(((x & 15) * 0x00204081 & kLowBits) | ((y & 15) * 0x10204080 & 0x80808080),
+                     ((x >> 4 & 15) * 0x00204081 & kLowBits) | ((y >> 4 & 15) * 0x10204080 & 0x80808080));
     }
   }
 }
 
-using Words = uint4[kRowFragments];
-using Parities = uint32_t[kRowFragments][kColumnFragments];
-
-TRIBUTARY_DEVICE void readWords(Words& words, const uint4* from) {
-  TRIBUTARY_UNROLL()
-  for (uint32_t f = 0; f < kRowFragments; f++) words[f] = readConstant(from + f * 32);
-}
-
-/** One step: 4 sources, whose bits are bits `shift` of the bytes of `words`. */
+/** One step: 4 sources. `shift` chooses the step's bits in `words`. */
 template <bool first>
-TRIBUTARY_DEVICE void multiplyStep(uint32_t (&sums)[kRowFragments][kColumnFragments][4], const Words& words,
+TRIBUTARY_DEVICE void multiplyStep(uint32_t (&sums)[kRowFragments][kColumnFragments][4], const uint4 (&words)[4],
                                    uint32_t shift, const uint2* staged) {
   uint32_t a[kRowFragments][4];
   TRIBUTARY_UNROLL()
@@ -224,13 +193,11 @@ TRIBUTARY_DEVICE void multiplyStep(uint32_t (&sums)[kRowFragments][kColumnFragme
     a[f][2] = words[f].z >> shift & kLowBits;
     a[f][3] = words[f].w >> shift & kLowBits;
   }
-  uint2 b[kColumnFragments];
-  TRIBUTARY_UNROLL()
-  for (uint32_t c = 0; c < kColumnFragments; c++) b[c] = staged[c * 32];
   TRIBUTARY_UNROLL()
   for (uint32_t c = 0; c < kColumnFragments; c++) {
+    const uint2 b = staged[c * 32];
     TRIBUTARY_UNROLL()
-    for (uint32_t f = 0; f < kRowFragments; f++) multiplyTile<first>(sums[f][c], a[f], b[c]);
+    for (uint32_t f = 0; f < kRowFragments; f++) multiplyTile<first>(sums[f][c], a[f], b);
   }
 }
 
@@ -239,64 +206,63 @@ TRIBUTARY_DEVICE void fold(uint32_t& parity, const uint32_t (&sums)[4], uint32_t
   parity ^= bytePermute(sums[1] * high + sums[0], sums[3] * high + sums[2], 0x6420);
 }
 
-/** Adds the product of `count` steps to `parities`. */
-template <uint32_t count>
-TRIBUTARY_DEVICE void multiplySteps(Parities& parities, const Words& words, const uint2* staged, uint32_t high) {
-  uint32_t sums[kRowFragments][kColumnFragments][4];
-  multiplyStep<true>(sums, words, 0, staged);
-  if constexpr (count > 1) multiplyStep<false>(sums, words, 1, staged + kStepPairs);
-  if constexpr (count > 2) multiplyStep<false>(sums, words, 2, staged + 2 * kStepPairs);
-  TRIBUTARY_UNROLL()
-  for (uint32_t f = 0; f < kRowFragments; f++) {
-    TRIBUTARY_UNROLL()
-    for (uint32_t c = 0; c < kColumnFragments; c++) fold(parities[f][c], sums[f][c], high);
-  }
-}
+using Parities = uint32_t[kRowFragments][kColumnFragments];
 
-/** Adds the product of `count` staged sources to `parities`. `from` has the words of the first of them. */
-TRIBUTARY_DEVICE void multiplySegment(Parities& parities, const uint4* from, const uint2* staged, uint32_t count,
+/** Adds the product of `count` staged sources to `parities`. `words` starts at the set of the first of them. */
+TRIBUTARY_DEVICE void multiplySegment(Parities& parities, const uint4* words, const uint2* staged, uint32_t count,
                                       uint32_t high) {
+  const uint32_t lane = threadIdx.x % 32;
   const uint32_t steps = ceilDivide(count, 4);
-  staged += threadIdx.x % 32;
-  from += threadIdx.x % 32;
-  Words words;
-  uint32_t left = steps;
-  for (bool isSecond = false;; isSecond = !isSecond, left -= kSteps, staged += kSteps * kStepPairs) {
-    if (!isSecond && left > 0) {
-      readWords(words, from);
-      from += kSetWords;
-    }
+  staged += lane;
+  words += lane;
+  uint4 next[kRowFragments];
+  TRIBUTARY_UNROLL()
+  for (uint32_t f = 0; f < kRowFragments; f++) next[f] = words[f * 32];
+  for (uint32_t step = 0; step < steps;) {
+    uint4 current[kRowFragments];
     TRIBUTARY_UNROLL()
-    for (uint32_t f = 0; f < kRowFragments && isSecond; f++) {
-      words[f] = make_uint4(words[f].x >> 3, words[f].y >> 3, words[f].z >> 3, words[f].w >> 3);
+    for (uint32_t f = 0; f < kRowFragments; f++) current[f] = next[f];
+    if (step + 2 * kSteps < steps) {
+      words += 128;
+      TRIBUTARY_UNROLL()
+      for (uint32_t f = 0; f < kRowFragments; f++) next[f] = words[f * 32];
     }
-    if (left < kSteps) break;
-    multiplySteps<kSteps>(parities, words, staged, high);
+    TRIBUTARY_UNROLL(1)
+    for (uint32_t half = 0; half < 2 && step < steps; half++, step += kSteps) {
+      uint32_t sums[kRowFragments][kColumnFragments][4];
+      const uint2* b = staged + step * kColumnFragments * 32;
+      multiplyStep<true>(sums, current, 0, b);
+      if (step + 1 < steps) multiplyStep<false>(sums, current, 1, b + kColumnFragments * 32);
+      if (step + 2 < steps) multiplyStep<false>(sums, current, 2, b + 2 * kColumnFragments * 32);
+      TRIBUTARY_UNROLL()
+      for (uint32_t f = 0; f < kRowFragments; f++) {
+        current[f] = make_uint4(current[f].x >> 3, current[f].y >> 3, current[f].z >> 3, current[f].w >> 3);
+        TRIBUTARY_UNROLL()
+        for (uint32_t c = 0; c < kColumnFragments; c++) fold(parities[f][c], sums[f][c], high);
+      }
+    }
   }
-  if (left == 2) multiplySteps<2>(parities, words, staged, high);
-  if (left == 1) multiplySteps<1>(parities, words, staged, high);
 }
 
 /**
  * Gathers the bits of bytes from the lanes, and writes the warp's outputs. A lane begins with bit lane / 4 of both
  * columns of all fragments. Each of three exchanges doubles the bits and halves the columns of a lane.
  */
-TRIBUTARY_DEVICE void storeOutputs(const Parities& parities, uint64_t tile, uint32_t stride, uint32_t firstOutput,
+TRIBUTARY_DEVICE void storeOutputs(const Parities& parities, uint8_t* tile, uint32_t stride, uint32_t firstOutput,
                                    uint32_t outputCount) {
-  constexpr uint32_t kCount = kRowFragments * kColumnFragments;
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t bitPlace = lane / 4 & 6;
-  uint32_t bits[kCount];
+  uint32_t bits[4 * kColumnFragments];
   TRIBUTARY_UNROLL()
-  for (uint32_t i = 0; i < kCount; i++) {
-    const uint32_t parity = parities[i / kColumnFragments][i % kColumnFragments];
+  for (uint32_t i = 0; i < 32; i++) {
+    const uint32_t parity = parities[i / 8][i % 8];
     bits[i] = ((parity & kLowBits) | (parity >> 6 & 0x02020202)) << bitPlace;
   }
   TRIBUTARY_UNROLL()
-  for (uint32_t count = kCount / 2, mask = 16; mask >= 8; count /= 2, mask /= 2) {
+  for (uint32_t count = 16, mask = 16; count >= 8; count /= 2, mask /= 2) {
     const bool upper = (lane & mask) != 0;
     TRIBUTARY_UNROLL()
-    for (uint32_t i = 0; i < kCount / 2; i++) {
+    for (uint32_t i = 0; i < 16; i++) {
       if (i >= count) break;
       const uint32_t own = upper ? bits[i + count] : bits[i];
       const uint32_t other = upper ? bits[i] : bits[i + count];
@@ -305,17 +271,21 @@ TRIBUTARY_DEVICE void storeOutputs(const Parities& parities, uint64_t tile, uint
   }
   const uint32_t odd = lane >> 2 & 1;
   TRIBUTARY_UNROLL()
-  for (uint32_t i = 0; i < kCount / 4; i++) {
+  for (uint32_t i = 0; i < 8; i++) {
     const uint32_t got = shuffleXor(bits[i], 4);
     bits[i] = odd ? (got >> 1 & 0x55555555) | (bits[i] & 0xAAAAAAAA) : (bits[i] & 0x55555555) | (got << 1 & 0xAAAAAAAA);
   }
-  const uint32_t output = firstOutput + lane / 16 * 2;
-  const uint64_t out = tile + uint64_t{output} * stride + odd * 64 + lane % 4 * 16 + (lane >> 3 & 1) * 8;
+  const uint32_t output = firstOutput + lane / 8 * 2;
+  uint8_t* out = tile + uint64_t{output} * stride + odd * 64 + lane % 4 * 16;
   if (output < outputCount) {
-    *at<uint2>(out) = make_uint2(bytePermute(bits[0], bits[1], 0x5410), bytePermute(bits[2], bits[3], 0x5410));
+    *reinterpret_cast<uint4*>(out) =
+        make_uint4(bytePermute(bits[0], bits[1], 0x5410), bytePermute(bits[2], bits[3], 0x5410),
+                   bytePermute(bits[4], bits[5], 0x5410), bytePermute(bits[6], bits[7], 0x5410));
   }
   if (output + 1 < outputCount) {
-    *at<uint2>(out + stride) = make_uint2(bytePermute(bits[0], bits[1], 0x7632), bytePermute(bits[2], bits[3], 0x7632));
+    *reinterpret_cast<uint4*>(out + stride) =
+        make_uint4(bytePermute(bits[0], bits[1], 0x7632), bytePermute(bits[2], bits[3], 0x7632),
+                   bytePermute(bits[4], bits[5], 0x7632), bytePermute(bits[6], bits[7], 0x7632));
   }
 }
 
@@ -323,7 +293,7 @@ TRIBUTARY_DEVICE void storeOutputs(const Parities& parities, uint64_t tile, uint
  * `segmentSources` is a multiple of kWordSources; the block has kTensorSourceBytes of shared memory for each of them.
  * Pass 65536 as `high`. (A multiplication by a number that the compiler does not know runs beside the XORs.)
  */
-TRIBUTARY_KERNEL(512, 1) productTensor(const Job* jobs, uint32_t jobCount, uint32_t segmentSources, uint32_t high) {
+TRIBUTARY_KERNEL(128, 2) productTensor(const Job* jobs, uint32_t jobCount, uint32_t segmentSources, uint32_t high) {
   const Job& job = findJob(jobs, jobCount, &Job::firstBlockOfProduct);
   const uint32_t block = blockIdx.x - job.firstBlockOfProduct;
   const uint32_t part = block % job.parts;
@@ -332,25 +302,23 @@ TRIBUTARY_KERNEL(512, 1) productTensor(const Job* jobs, uint32_t jobCount, uint3
   const uint32_t outputCount = job.outputCount;
   const uint32_t stride = job.stride;
   const uint32_t sets = wordSets(sourceCount);
-  const uint32_t blockOutputs = warpCount() * kWarpOutputs;
   uint2* staged = reinterpret_cast<uint2*>(sharedMemory());
-  for (uint32_t first = part * blockOutputs; first < outputCount; first += job.parts * blockOutputs) {
+  for (uint32_t first = part * kTensorOutputs; first < outputCount; first += job.parts * kTensorOutputs) {
     const uint32_t firstOutput = first + threadIdx.x / 32 * kWarpOutputs;
     const bool works = firstOutput < outputCount;
     Parities parities = {};
     for (uint32_t source = 0; source < sourceCount; source += segmentSources) {
       const uint32_t left = sourceCount - source;
       const uint32_t count = left < segmentSources ? left : segmentSources;
-      if (sourceCount > segmentSources || first == part * blockOutputs) {
+      if (sourceCount > segmentSources || first == part * kTensorOutputs) {
         waitForBlock();
-        stageSources(staged, job.sources + uint64_t{source} * stride + column, stride, count);
+        stageSources(staged, at<const uint8_t>(job.sources) + uint64_t{source} * stride + column, stride, count);
         waitForBlock();
       }
-      const uint64_t set = uint64_t{firstOutput / kWordOutputs} * sets + source / kWordSources;
-      const uint4* words = at<const uint4>(job.words) + set * kSetWords + firstOutput % kWordOutputs / 2 * 32;
-      if (works) multiplySegment(parities, words, staged, count, high);
+      const uint64_t set = uint64_t{firstOutput / kWarpOutputs} * sets + source / kWordSources;
+      if (works) multiplySegment(parities, at<const uint4>(job.words) + set * 128, staged, count, high);
     }
-    if (works) storeOutputs(parities, job.outputs + column, stride, firstOutput, outputCount);
+    if (works) storeOutputs(parities, at<uint8_t>(job.outputs) + column, stride, firstOutput, outputCount);
   }
 }
 
@@ -369,7 +337,7 @@ TRIBUTARY_DEVICE void makeTables(uint4* tables, const Job& job, uint64_t column,
   const uint32_t source = firstSource + warp / 4;
   uint4 x = make_uint4(0, 0, 0, 0);
   if (source < job.sourceCount && column < job.stride) {
-    x = readConstant(at<const uint4>(job.sources + uint64_t{source} * job.stride + column));
+    x = *at<const uint4>(job.sources + uint64_t{source} * job.stride + column);
   }
   const uint32_t half = warp / 2 % 2;
   if (half == 1) x = doubled(doubled(doubled(doubled(x))));
@@ -404,8 +372,8 @@ TRIBUTARY_KERNEL(512, 1) productTables(const Job* jobs, uint32_t jobCount) {
     TRIBUTARY_UNROLL()
     for (uint32_t o = 0; o < 8; o++) {
       if (firstOutput + o >= job.outputCount) break;
-      const uint32_t factors = readConstant(
-          at<const uint32_t>(job.coefficients + uint64_t{firstOutput + o} * job.coefficientStride + source));
+      const uint32_t factors =
+          *at<const uint32_t>(job.coefficients + uint64_t{firstOutput + o} * job.coefficientStride + source);
       TRIBUTARY_UNROLL()
       for (uint32_t s = 0; s < kStageSources; s++) {
         addTo(sums[o], stage[(s * 2 * 16 + (factors >> 8 * s & 15)) * 32]);
@@ -453,7 +421,7 @@ TRIBUTARY_KERNEL(128, 4) productMasks(const Job* jobs, uint32_t jobCount) {
     const uint32_t left = job.sourceCount - first;
     const uint32_t count = left < kMaskSources ? left : kMaskSources;
     for (uint32_t s = 0; s < count; s++) {
-      const uint4 x = readConstant(at<const uint4>(job.sources + uint64_t{first + s} * job.stride + column));
+      const uint4 x = *at<const uint4>(job.sources + uint64_t{first + s} * job.stride + column);
       TRIBUTARY_UNROLL()
       for (uint32_t o = 0; o < 2; o++) {
         const uint4* own = sharedMemory() + ((warp * 2 + o) * kMaskSources + s) * 2;

@@ -5,8 +5,9 @@
 
 namespace tributary::gpu {
 
-void launchOnHost(Kernel kernel, uint32_t blocks, uint32_t threads, uint32_t sharedBytes, const Job* jobs,
-                  uint32_t jobCount, uint32_t segmentSources) {
+void launchOnHost(Kernel kernel, uint32_t blocks, uint32_t sharedBytes, const Job* jobs, uint32_t jobCount,
+                  uint32_t segmentSources) {
+  const uint32_t threads = kernel == Kernel::kProductTables ? 512 : 128;
   host::launch(blocks, threads, sharedBytes, [=] {
     switch (kernel) {
       case Kernel::kDrawCoefficients:

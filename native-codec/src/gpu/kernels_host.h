@@ -7,8 +7,8 @@
 namespace tributary::gpu {
 
 /** Runs a kernel. Its jobs' addresses are in host memory. Only productTensor has `segmentSources`. */
-void launchOnHost(Kernel kernel, uint32_t blocks, uint32_t threads, uint32_t sharedBytes, const Job* jobs,
-                  uint32_t jobCount, uint32_t segmentSources);
+void launchOnHost(Kernel kernel, uint32_t blocks, uint32_t sharedBytes, const Job* jobs, uint32_t jobCount,
+                  uint32_t segmentSources);
 
 }  // namespace tributary::gpu
 

@@ -17,12 +17,6 @@ namespace tributary::gpu {
 
 extern __shared__ uint4 blockMemory[];
 TRIBUTARY_DEVICE uint4* sharedMemory() { return blockMemory; }
-/** Reads memory that no thread writes during the launch. */
-template <typename T>
-TRIBUTARY_DEVICE T readConstant(const T* from) {
-  return __ldg(from);
-}
-TRIBUTARY_DEVICE uint32_t warpCount() { return blockDim.x / 32; }
 TRIBUTARY_DEVICE void waitForBlock() { __syncthreads(); }
 TRIBUTARY_DEVICE uint32_t shuffleXor(uint32_t value, int mask) { return __shfl_xor_sync(0xFFFFFFFFu, value, mask); }
 TRIBUTARY_DEVICE uint32_t bytePermute(uint32_t a, uint32_t b, uint32_t selector) { return __byte_perm(a, b, selector); }
