@@ -147,6 +147,9 @@ void opensOnlyWhatWorks() {
       {{.capability = 75}, Failure::kOldDriver, "an old chip"},
       {{.loadResult = kDriverNoBinary}, Failure::kOldDriver, "a driver that refuses the code"},
       {{.loadResult = kDriverOutOfMemory}, Failure::kOutOfMemory, "a full device"},
+      {{.corrupts = true}, Failure::kWrongResult, "a device that computes wrongly"},
+      {{.launchesLeft = 4}, Failure::kDeviceLost, "a device that is lost at once"},
+      {{.bytesLeft = 4000}, Failure::kOutOfMemory, "a device with little memory"},
       {{.initializeResult = 999}, Failure::kDeviceLost, "a broken driver"},
   };
   for (const Case& one : cases) {

@@ -86,7 +86,9 @@ DOUBLE cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, void*) 
   return memcpy(reinterpret_cast<void*>(to), from, bytes), kDriverOk;
 }
 DOUBLE cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, void*) {
-  return memcpy(to, reinterpret_cast<const void*>(from), bytes), kDriverOk;
+  memcpy(to, reinterpret_cast<const void*>(from), bytes);
+  if (settings.corrupts) static_cast<uint8_t*>(to)[0] ^= 1;
+  return kDriverOk;
 }
 DOUBLE cuStreamCreate(void** stream, unsigned) { return *stream = &settings, kDriverOk; }
 DOUBLE cuStreamDestroy_v2(void*) { return kDriverOk; }

@@ -10,6 +10,8 @@ struct DoubleSettings {
   int deviceCount = 1;
   int capability = 90;
   int loadResult = 0;
+  /** True: the first byte of each download is wrong. */
+  bool corrupts = false;
   /** After so many launches the device is lost. Negative: never. */
   int64_t launchesLeft = -1;
   /** A larger allocation fails. Negative: none fails. */

@@ -22,6 +22,8 @@ enum class Failure : uint8_t {
   kOutOfMemory,
   /** The device failed. Every later call fails too. */
   kDeviceLost,
+  /** The device computes something else than the CPU. */
+  kWrongResult,
   /** An argument is wrong. The message names it. */
   kMisuse,
 };

@@ -5,6 +5,9 @@
 #include <cstring>
 #include <deque>
 
+#include "engine.h"
+#include "tributary/codec.h"
+
 namespace tributary::gpu {
 namespace {
 
@@ -141,7 +144,36 @@ std::unique_ptr<Device> Device::open(Error& error, const DeviceOptions& options)
                                       "cuStreamCreate");
     if (error) return nullptr;
   }
-  return device;
+  error = device->check();
+  return error ? nullptr : std::move(device);
+}
+
+/** Codes a small and a large group, which takes several tiles, warps and segments of sources. */
+Error Device::check() {
+  constexpr uint32_t outputCount = 9;
+  for (const auto& [sourceCount, symbolBytes] : {std::pair(11u, 30u), std::pair(220u, 200u)}) {
+    std::vector<uint8_t> sources(sourceCount * symbolBytes), outputs(outputCount * symbolBytes, 0xA5);
+    std::vector<uint8_t> expected(outputs.size()), factors(sourceCount * outputCount);
+    const uint32_t seeds[outputCount] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+    coefficientsOf(1, sources);
+    std::vector<const uint8_t*> from;
+    std::vector<uint8_t*> to;
+    for (uint32_t s = 0; s < sourceCount; s++) from.push_back(&sources[s * symbolBytes]);
+    for (uint32_t o = 0; o < outputCount; o++) {
+      to.push_back(&expected[o * symbolBytes]);
+      coefficientsOf(seeds[o], Bytes(factors).subspan(o * sourceCount, sourceCount));
+    }
+    availableEngines().front()->multiply(
+        {to.data(), outputCount, from.data(), sourceCount, factors.data(), sourceCount, symbolBytes, nullptr, false});
+    const Task task = {sources.data(), symbolBytes, sourceCount, symbolBytes, outputs.data(),
+                       symbolBytes,    outputCount, seeds,       nullptr,     0};
+    if (Error error = multiply({&task, 1}).error) return error;
+    if (outputs != expected) {
+      return {Failure::kWrongResult, facts().name + " computes other symbols than the CPU (" +
+                                         std::to_string(sourceCount) + " x " + std::to_string(symbolBytes) + " bytes)"};
+    }
+  }
+  return {};
 }
 
 Device::~Device() {

@@ -59,7 +59,10 @@ struct DeviceOptions {
 
 class Device {
  public:
-  /** Returns nullptr, with the reason in `error`, if this machine has no usable GPU. */
+  /**
+   * Returns nullptr, with the reason in `error`, if this machine has no usable GPU. It codes two groups and compares
+   * them with the CPU's result, so a device that computes wrongly is not usable.
+   */
   static std::unique_ptr<Device> open(Error& error, const DeviceOptions& options = {});
   ~Device();
 
@@ -76,6 +79,7 @@ class Device {
   struct Batch;
 
   Device(std::unique_ptr<Context> context, size_t batchBytes);
+  Error check();
   Error start(Slot& slot, std::span<const Task> tasks);
   Error finish(Slot& slot);
   Error reserve(Slot& slot, const Batch& batch);
