@@ -139,8 +139,15 @@ export const TEST_SOURCES = {
   gpu_device_test: [...inTest("gpu_device_test", "support"), ...inGpu("context", "device", "driver", "modules")],
 };
 
-/** Builds the stand-in for the GPU's driver (test/gpu_driver_double.cc), sanitized, and returns its file. */
-export async function buildDriverDouble() {
+let driverDouble;
+
+/** Builds the stand-in for the GPU's driver (test/gpu_driver_double.cc), sanitized, once, and returns its file. */
+export function buildDriverDouble() {
+  driverDouble ??= makeDriverDouble();
+  return driverDouble;
+}
+
+async function makeDriverDouble() {
   const objectDir = join(SANITIZED_DIR, "double");
   const file = join(objectDir, "driver.so");
   const sources = [...inTest("gpu_driver_double"), ...inGpu("kernels_host", "host_simt")];
