@@ -11,7 +11,6 @@ export interface Block {
   readonly count: number;
   readonly payloads: Uint8Array;
   readonly madeMs: number;
-  isSent: boolean;
 }
 
 /** A viewer's place: the position of the symbol that it gets next. */
@@ -32,6 +31,11 @@ export class Ring {
   /** The position of the symbol that is made next. */
   head = 0;
   readonly #blocks: Block[] = [];
+  /** The symbols of all blocks, from the position `#first` on. Handing one out must cost far less than coding it. */
+  readonly #symbols: CodedSymbol[] = [];
+  #first = 0;
+  /** No symbol from this position on was sent. */
+  #unsentFrom = 0;
   readonly #cursors = new Map<number, Cursor>();
   /** Where a viewer that is not known begins: no viewer that was forgotten had come further. */
   #floor = 0;
@@ -66,33 +70,47 @@ export class Ring {
 
   /** Adds the symbols of `nextSeeds`. Returns the blocks that leave. */
   add(count: number, payloads: Uint8Array, nowMs: number): Block[] {
-    this.#blocks.push({ first: this.head, count, payloads, madeMs: nowMs, isSent: false });
+    const symbolBytes = this.#symbolBytes;
+    for (let index = 0; index < count; index++) {
+      const payload = payloads.subarray(index * symbolBytes, (index + 1) * symbolBytes);
+      this.#symbols.push({ seed: (this.#firstSeed + this.head + index) >>> 0, payload });
+    }
+    this.#blocks.push({ first: this.head, count, payloads, madeMs: nowMs });
     this.head += count;
     let leaving = 0;
     while (leaving < this.#blocks.length - 1 && this.head - this.#blocks[leaving + 1]!.first >= this.#keptMax)
       leaving++;
+    const first = this.#blocks[leaving]!.first;
+    if (leaving > 0) this.#symbols.splice(0, first - this.#first);
+    this.#first = first;
     return this.#blocks.splice(0, leaving);
   }
 
   /** How many ready symbols the viewer has not had. */
   readyFor(cursor: Cursor): number {
-    cursor.position = Math.max(cursor.position, this.#blocks[0]?.first ?? this.head);
+    if (cursor.position < this.#first) cursor.position = this.#first;
     return this.head - cursor.position;
   }
 
-  /** The viewer's next symbol, and the block that it is in. `readyFor` must have counted one. */
-  take(cursor: Cursor): { symbol: CodedSymbol; block: Block } {
-    const position = cursor.position++;
-    const block = this.#blocks.findLast(({ first }) => first <= position)!;
-    const start = (position - block.first) * this.#symbolBytes;
-    const payload = block.payloads.subarray(start, start + this.#symbolBytes);
-    return { symbol: { seed: (this.#firstSeed + position) >>> 0, payload }, block };
+  /** The viewer's next symbol. `readyFor` must have counted one. */
+  take(cursor: Cursor): CodedSymbol {
+    return this.#symbols[cursor.position++ - this.#first]!;
+  }
+
+  /** The block of the symbol at `position`, if no symbol of it or of later ones was noted as sent before. */
+  noteSent(position: number): Block | undefined {
+    if (position < this.#unsentFrom) return undefined;
+    const block = this.#blocks.findLast(({ first }) => first <= position);
+    if (block) this.#unsentFrom = block.first + block.count;
+    return block;
   }
 
   /** Takes all symbols out. */
   clear(): Block[] {
     for (const cursor of this.#cursors.values()) cursor.isGone = true;
     this.#cursors.clear();
+    this.#symbols.length = 0;
+    this.#first = this.head;
     return this.#blocks.splice(0);
   }
 

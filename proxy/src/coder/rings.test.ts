@@ -247,7 +247,7 @@ test("the ring forgets old symbols and old viewers, and still gives nobody a sym
     const viewer = rng() % 5000;
     const cursor = ring.cursorOf(viewer);
     if (ring.readyFor(cursor) === 0) ring.add(3, new Uint8Array(3), 0);
-    const { seed } = ring.take(cursor).symbol;
+    const { seed } = ring.take(cursor);
     const had = seen.get(viewer) ?? new Set();
     if (had.has(seed)) repeated++;
     seen.set(viewer, had.add(seed));

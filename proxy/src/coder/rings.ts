@@ -114,19 +114,20 @@ export class SymbolRings {
     following: (limit: number) => number,
     onReady: () => void,
   ): CodedSymbol | undefined {
-    const ready = generation.ring.readyFor(cursor);
-    if (ready < READY_MIN && !generation.task) this.#extend(generation, ready, following);
-    if (generation.ring.readyFor(cursor) === 0) {
+    const { ring } = generation;
+    let ready = ring.readyFor(cursor);
+    if ((ready === 0 || (this.#service && ready < READY_MIN)) && !generation.task) {
+      this.#extend(generation, ready, following);
+      ready = ring.readyFor(cursor);
+    }
+    if (ready === 0) {
       generation.waiting.add(onReady);
       return undefined;
     }
-    const { symbol, block } = generation.ring.take(cursor);
-    if (!block.isSent) {
-      block.isSent = true;
-      this.#options.onStage?.("sending", this.#nowMs() - block.madeMs);
-    }
+    const sent = ring.noteSent(cursor.position);
+    if (sent) this.#options.onStage?.("sending", this.#nowMs() - sent.madeMs);
     this.counts.sentSymbols++;
-    return symbol;
+    return ring.take(cursor);
   }
 
   /**
