@@ -31,6 +31,8 @@ const CODED = { transport: "webtransport", mode: "coded-mutp" } as const;
 const ANEW = { CODES_ANEW: "1" };
 /** All coding goes to the queue, where a slowed coder stands in for a GPU. */
 const BOTH = { TRIBUTARY_CODER: "both", TRIBUTARY_GPU: "stand-in" };
+/** Between holds. A proxy takes 1,200 offers of WebRTC a minute from one address. */
+const ARRIVALS_PER_SEC = { webtransport: 50, webrtc: 18 } as const;
 const ZIPF = 0.5;
 const VERIFY_EVERY = 20;
 const SEED = 1;
@@ -55,7 +57,7 @@ function partsOf(base: Pick<StackOptions, "cores">, quick: boolean, pace: number
     name,
     run: async (results, print) => {
       const ramp = { step: 200, exact: quick ? 50 : 25, most: 1400 };
-      const times = { arrivalsPerSec: 50, holdMs: quick ? 5000 : 10_000 };
+      const times = { arrivalsPerSec: ARRIVALS_PER_SEC[own.transport], holdMs: quick ? 5000 : 10_000 };
       results.capacities.push(await measureCapacity({ ...common, ...own }, ramp, times, print));
     },
   });
