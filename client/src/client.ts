@@ -70,6 +70,12 @@ const FAULTS_OVER_HOST: ReadonlySet<RejectionKind> = new Set<RejectionKind>([
   "bodyDiffers",
   "bodyShort",
 ]);
+/** After one of these the client needs another token. */
+const TOKEN_FAULTS: ReadonlySet<RejectionKind> = new Set<RejectionKind>([
+  "tokenExpired",
+  "tokenMissing",
+  "tokenRefused",
+]);
 
 export class ProxyClient {
   readonly #platform: Platform;
@@ -372,6 +378,7 @@ export class ProxyClient {
 
   #noteProxyFailed(proxy: ProxyInfo, rejection: Rejection, download?: ActiveDownload): void {
     if (OWN_FAULTS.has(rejection.kind)) this.#directory.penalise(proxy.id);
+    if (TOKEN_FAULTS.has(rejection.kind)) this.#directory.renewToken();
     if (download && FAULTS_OVER_HOST.has(rejection.kind)) this.#directory.penalise(proxy.id, hostOf(download));
     this.reportError(rejection.kind, `Proxy ${proxy.name}: ${rejection.message}`, download?.request.url);
   }

@@ -65,6 +65,22 @@ describe("directory", () => {
     expect(directory.freshToken()).toBe("token2");
   });
 
+  test("directory: a refused token is renewed at once, at most once a second", async () => {
+    const { state, directory, pick } = build(["a"]);
+    state.token = "token";
+    await pick(1);
+    state.nowMs = 1_000;
+    directory.renewToken();
+    expect(state.asked).toBe(1);
+    state.nowMs = 1_001;
+    directory.renewToken();
+    directory.renewToken();
+    await directory.refresh();
+    expect([directory.freshToken(), state.asked]).toEqual(["token2", 2]);
+    directory.renewToken();
+    expect(state.asked).toBe(2);
+  });
+
   test("directory: is ready only when both the list and the configuration are known", async () => {
     let tell = (): void => undefined;
     const { directory } = build(["a"], () => new Promise((resolve) => (tell = resolve)));

@@ -12,6 +12,8 @@ import type { Settings } from "./settings";
 
 /** After a failure, the client waits this long before it asks Origo again. */
 const ASK_AGAIN_MS = 100;
+/** A list that is newer than this is not asked for again because a proxy refuses its token. */
+const RENEW_AFTER_MS = 1_000;
 /** So many pairs of a proxy and a host are remembered. */
 const HOST_PENALTIES_MAX = 256;
 
@@ -102,6 +104,12 @@ export class Directory {
     const isOld = this.#platform.now() - this.#listedMs > this.#settings.directoryAgeMs;
     if (this.token !== undefined && isOld && !this.#freshProblem()) void this.refresh();
     return this.token;
+  }
+
+  /** A proxy refused the token. Asks for the next one in the background. */
+  renewToken(): void {
+    const isOld = this.#platform.now() - this.#listedMs > RENEW_AFTER_MS;
+    if (isOld && !this.#freshProblem()) void this.refresh();
   }
 
   /** Asks Origo again, even if the list is new. Returns what went wrong, or undefined. */
