@@ -152,7 +152,7 @@ std::unique_ptr<Device> Device::open(Error& error, const DeviceOptions& options)
 Error Device::check() {
   constexpr uint32_t outputCount = 9;
   for (const auto& [sourceCount, symbolBytes] : {std::pair(11u, 30u), std::pair(220u, 200u)}) {
-    std::vector<uint8_t> sources(sourceCount * symbolBytes), outputs(outputCount * symbolBytes, 0xA5);
+    std::vector<uint8_t> sources(sourceCount * symbolBytes + kRowPadding), outputs(outputCount * symbolBytes, 0xA5);
     std::vector<uint8_t> expected(outputs.size()), factors(sourceCount * outputCount);
     const uint32_t seeds[outputCount] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
     coefficientsOf(1, sources);
