@@ -5,6 +5,7 @@
  */
 import dgram from "node:dgram";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import net from "node:net";
 import path from "node:path";
 import { setTimeout as after } from "node:timers/promises";
@@ -194,25 +195,62 @@ async function flood(client: UdpClient, perSec: number, frameOf: (index: number)
 
 const WHOLE = Array.from({ length: LIMITS.grantRunsMax }, (_, index) => ({ generationIndex: index % 64, count: 255 }));
 
+/** Sends 3,000 grants, as fast as the proxy answers a ping after every 30. Returns the time of its processor. */
+async function grantsCpuMs(client: UdpClient, grantOf: (index: number) => Frame): Promise<number> {
+  const beforeMs = await cpuMs(stage.proxy.pid);
+  for (let index = 0, token = 1; index < 3000; token++) {
+    for (const end = index + 30; index < end; index++) client.send(grantOf(index));
+    client.frames.length = 0;
+    let isAnswered = false;
+    for (let tries = 0; tries < 50 && !isAnswered; tries++) {
+      client.send({ type: "ping", token });
+      isAnswered = await client.heard("pong", 200);
+    }
+    expect(isAnswered).toBe(true);
+  }
+  return (await cpuMs(stage.proxy.pid)) - beforeMs;
+}
+
+/** The processor's time of a process with all its threads. */
+async function cpuMs(pid: number): Promise<number> {
+  const fields = (await readFile(`/proc/${pid}/stat`, "utf8")).replace(/.*\) /, "").split(" ");
+  // The kernel counts in hundredths of a second.
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
 test("a flood of small grants costs little, however much was sent before", async () => {
   stage = await startStage();
   const client = (await UdpClient.open(stage.udpPort, ATTACKER))!;
   client.send(requestOf(1, `${stage.originUrl}/32000000`, { symbolBytes: 64 }));
   expect(await client.heard("plan", 20_000)).toBe(true);
-  const grant = (grantSequence: number, runs = WHOLE): Frame => ({
+  let grantSequence = 1;
+  const grant = (runs: typeof WHOLE): Frame => ({
     type: "grant",
     requestId: 1,
-    grantSequence,
+    grantSequence: grantSequence++,
     fromSequence: 0,
     base: 0,
     runs,
   });
-  client.send(grant(1));
-  await after(1500);
-  const seen = await flood(client, 4000, (index) => grant(2 + index, [{ generationIndex: 0, count: 1 }]));
+  const small = (): Frame => grant([{ generationIndex: 0, count: 1 }]);
+  await silence(client);
+  const firstMs = await grantsCpuMs(client, small);
+  client.send(grant(WHOLE));
+  await silence(client);
+  const laterMs = await grantsCpuMs(client, small);
+  console.log(
+    `3,000 small grants: ${ms(firstMs)} of the processor, after ${WHOLE.length * 255} packets ${ms(laterMs)}`,
+  );
+  expect(laterMs).toBeLessThan(4 * firstMs);
+  const seen = await flood(client, 4000, small);
   client.end();
   console.log(`grants: ${seen}`);
 });
+
+/** Waits until nothing arrives any more. */
+async function silence(client: UdpClient): Promise<void> {
+  for (let before = -1; before !== client.receivedBytes; await after(500)) before = client.receivedBytes;
+}
 
 test("a flood of every other frame costs a bounded share of the time", async () => {
   // Without a rate, this process would be busy reading the answers.
