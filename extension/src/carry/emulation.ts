@@ -7,7 +7,8 @@
 import type { Carrier, MediaRequest, PageXhr, RequestHandle, StateRule, XhrEmulation } from "../shared/carry";
 import type { PageResponseHead } from "../shared/messages";
 import type { Natives } from "../page/natives";
-import { SiteXhr } from "./site-xhr";
+import { isNativeForm } from "../shared/rules";
+import { copyType, SiteXhr } from "./site-xhr";
 import { WORDS } from "./words";
 
 const UNSENT = 0;
@@ -48,25 +49,62 @@ export class Emulation implements XhrEmulation {
     this.#carry = carry;
   }
 
+  answer(name: string, target: (...args: never[]) => unknown, args: unknown[]): unknown {
+    const callOn = (xhr: XMLHttpRequest): unknown => this.#natives.apply(target as () => unknown, xhr, args);
+    const answering = this.#answering;
+    switch (name) {
+      case "abort":
+        return this.#abort();
+      case "send":
+      case "setRequestHeader":
+      case "withCredentials":
+        throw forbidden(name, this.#state === OPENED);
+      case "responseType":
+      case "overrideMimeType":
+        if (this.#state >= LOADING) throw forbidden(name, false);
+        callOn(this.#xhr);
+        if (name === "overrideMimeType") this.#page.asked.mime = `${args[0]}`;
+        return this.#changeForm(name);
+      case "timeout":
+        callOn(this.#xhr);
+        return this.#setTimer();
+      case "responseText":
+      case "responseXML":
+        return callOn(answering ?? this.#xhr);
+      default:
+        return answering !== null || args.length < target.length
+          ? callOn(answering ?? this.#xhr)
+          : this.#told(name, args);
+    }
+  }
+
   /** The native object that answers in place of the transport, once it has come as far as the transport had. */
-  get native(): XMLHttpRequest | null {
+  get #answering(): XMLHttpRequest | null {
     const state = this.#native === null ? UNSENT : (this.#natives.getXhr("readyState", this.#native) as number);
     return state >= this.#state ? this.#native : null;
   }
 
-  get readyState(): number {
-    return this.#state;
+  /** What the transport's answer says. */
+  #told(name: string, args: unknown[]): unknown {
+    switch (name) {
+      case "getResponseHeader":
+        return this.#header(`${args[0]}`);
+      case "getAllResponseHeaders":
+        return this.#allHeaders();
+      case "readyState":
+        return this.#state;
+      case "status":
+        return this.#head?.status ?? 0;
+      case "responseURL":
+        return this.#head?.url ?? "";
+      case "statusText":
+        return this.#head?.statusText ?? "";
+      default:
+        return this.#response;
+    }
   }
-  get status(): number {
-    return this.#head?.status ?? 0;
-  }
-  get statusText(): string {
-    return this.#head?.statusText ?? "";
-  }
-  get responseURL(): string {
-    return this.#head?.url ?? "";
-  }
-  get response(): unknown {
+
+  get #response(): unknown {
     if (this.#state !== DONE) return null;
     const { responseType } = this.#xhr;
     if (this.#head === null && !(WORDS.hasEmptyBuffer && responseType === "arraybuffer")) return null;
@@ -74,23 +112,15 @@ export class Emulation implements XhrEmulation {
     return this.#cached.value;
   }
 
-  header(name: string): string | null {
+  #header(name: string): string | null {
     const headers = this.#head?.headers ?? {};
     const wanted = name.toLowerCase();
     return Object.hasOwn(headers, wanted) ? headers[wanted]! : null;
   }
 
-  allHeaders(): string {
+  #allHeaders(): string {
     const names = Object.keys(this.#head?.headers ?? {}).sort();
-    return names.map((name) => `${name}: ${this.header(name)}\r\n`).join("");
-  }
-
-  assertUnsent(rule: StateRule): void {
-    if (this.#sent || this.#state !== OPENED) throw forbidden(rule, this.#state === OPENED);
-  }
-
-  assertNotLoading(rule: StateRule): void {
-    if (this.#state >= LOADING) throw forbidden(rule, false);
+    return names.map((name) => `${name}: ${this.#header(name)}\r\n`).join("");
   }
 
   send(): void {
@@ -98,7 +128,7 @@ export class Emulation implements XhrEmulation {
     this.#startedMs = performance.now();
     this.#progress("loadstart", 0);
     if (!this.#sent || this.#state !== OPENED) return;
-    this.setTimer();
+    this.#setTimer();
     const carried = this.#carry(this.#request, {
       askSite: () => (this.#site = new SiteXhr(this.#page, this.#natives)),
       native: (site) => this.#serve(site),
@@ -114,14 +144,14 @@ export class Emulation implements XhrEmulation {
   }
 
   /** `timeout` counts from `send`, even if it is set later. 0 means no timeout. */
-  setTimer(): void {
+  #setTimer(): void {
     this.#natives.clearTimeout(this.#timer);
     if (!this.#sent || this.#xhr.timeout === 0) return;
     const leftMs = Math.max(0, this.#startedMs + this.#xhr.timeout - performance.now());
     this.#timer = this.#natives.setTimeout(() => this.#endInError("timeout"), leftMs);
   }
 
-  abort(): void {
+  #abort(): void {
     const isUnderWay = this.#sent && this.#state < DONE;
     if (isUnderWay) this.#endInError("abort");
     if (this.#state === DONE) {
@@ -130,17 +160,24 @@ export class Emulation implements XhrEmulation {
     }
   }
 
-  /** Ends without another event, because the page opens the object again. */
-  forget(): void {
+  forget(): boolean {
+    const isChanged = this.#state !== OPENED;
     this.#stop();
     this.#state = UNSENT;
+    return isChanged;
   }
 
-  /** `change` says what form the page wants; the transport cannot give it if `isNative` is true. */
-  changeForm(isNative: boolean, change: (native: XMLHttpRequest) => void): void {
-    if (this.#native !== null) change(this.#native);
-    else if (this.#sent && isNative) this.#carried?.useSite();
-    else if (this.#site !== null) change(this.#site.native);
+  /** The page wants the answer in another form, which perhaps only the browser can give. */
+  #changeForm(by: "responseType" | "overrideMimeType"): void {
+    const { mime } = this.#page.asked;
+    const native = this.#native ?? (this.#sent && this.#wantsNative() ? null : this.#site?.native);
+    if (native === null) this.#carried?.useSite();
+    else if (native !== undefined && by === "responseType") copyType(this.#xhr, native, this.#natives);
+    else if (native !== undefined) this.#natives.callXhr(by, native, mime);
+  }
+
+  #wantsNative(): boolean {
+    return isNativeForm(this.#natives.getXhr("responseType", this.#xhr), this.#page.asked.mime);
   }
 
   #serve(site: SiteXhr): void {

@@ -15,7 +15,7 @@ export class SiteXhr implements SiteRequest {
   readonly #natives: Natives;
 
   constructor(page: PageXhr, natives: Natives) {
-    const native = (this.native = page.nativeCopy());
+    const native = (this.native = copyOf(page, natives));
     this.#natives = natives;
     this.head = headOfXhr(native, natives);
     this.head.catch(() => (this.hasFailed = true));
@@ -27,6 +27,20 @@ export class SiteXhr implements SiteRequest {
   abort(): void {
     this.#natives.callXhr("abort", this.native);
   }
+}
+
+/** A native object that asks what the page's object asks. Its timeout is the emulation's affair. */
+function copyOf({ xhr, asked }: PageXhr, natives: Natives): XMLHttpRequest {
+  const copy = new natives.XMLHttpRequest();
+  natives.callXhr("open", copy, "GET", asked.address, true);
+  for (const [name, value] of asked.headers) natives.callXhr("setRequestHeader", copy, name, value);
+  if (asked.mime !== undefined) natives.callXhr("overrideMimeType", copy, asked.mime);
+  copyType(xhr, copy, natives);
+  return copy;
+}
+
+export function copyType(from: XMLHttpRequest, to: XMLHttpRequest, natives: Natives): void {
+  natives.setXhr("responseType", to, natives.getXhr("responseType", from));
 }
 
 /** The head of the answer to `xhr`, which is not sent yet. */

@@ -53,39 +53,31 @@ export interface RequestHandle {
   useSite(): void;
 }
 
+/** What the page told an XMLHttpRequest in `open` and after it. */
+export interface XhrAsk {
+  /** As the page wrote it. */
+  address: string;
+  headers: [string, string][];
+  mime?: string;
+}
+
 /** An XMLHttpRequest of the page that the transport may answer. */
 export interface PageXhr {
   xhr: XMLHttpRequest;
-  /** A native object that asks what `xhr` asks. */
-  nativeCopy(): XMLHttpRequest;
+  asked: XhrAsk;
   sendNatively(copy: XMLHttpRequest): void;
 }
 
 /** A method or property of an XMLHttpRequest that its state may forbid. */
 export type StateRule = "send" | "setRequestHeader" | "withCredentials" | "responseType" | "overrideMimeType";
 
-/** What answers in place of a native XMLHttpRequest, by the names of its own properties. */
+/** What answers in place of a native XMLHttpRequest, from `send` until the page opens the object again. */
 export interface XhrEmulation {
-  readonly readyState: number;
-  readonly status: number;
-  readonly statusText: string;
-  readonly responseURL: string;
-  readonly response: unknown;
-  /** The native object that answers in place of the transport, once it has come as far as the transport had. */
-  readonly native: XMLHttpRequest | null;
-  header(name: string): string | null;
-  allHeaders(): string;
-  /** Throw an `InvalidStateError` in the name of a method or property. */
-  assertUnsent(rule: StateRule): void;
-  assertNotLoading(rule: StateRule): void;
   send(): void;
-  abort(): void;
-  /** Ends without another event, because the page opens the object again. */
-  forget(): void;
-  /** `timeout` counts from `send`, even if it is set later. 0 means no timeout. */
-  setTimer(): void;
-  /** `change` says what form the page wants; the transport cannot give it if `isNative` is true. */
-  changeForm(isNative: boolean, change: (native: XMLHttpRequest) => void): void;
+  /** The page calls the method `name`, or reads or sets the property. `target` is the browser's own function for it. */
+  answer(name: string, target: (...args: never[]) => unknown, args: unknown[]): unknown;
+  /** Ends without another event. True if the page must hear that the object is open again. */
+  forget(): boolean;
 }
 
 /** The carrying script's service to the page script. */

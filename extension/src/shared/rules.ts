@@ -112,6 +112,11 @@ export function isManifestUrl(url: string, base?: string): boolean {
   return parsed !== null && matches(MANIFEST_PATH, part.path(parsed));
 }
 
+/** Whether only the browser can give an answer in the form that the page wants of an XMLHttpRequest. */
+export function isNativeForm(responseType: unknown, mime: string | undefined): boolean {
+  return responseType !== "arraybuffer" && (responseType !== "blob" || mime !== undefined);
+}
+
 function parseHttpUrl(url: string, base?: string): URL | null {
   if (url.length > URL_LENGTH_MAX) return null;
   let parsed: URL;
