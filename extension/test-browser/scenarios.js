@@ -326,6 +326,13 @@ window.scenarios = (here, there, name = "") => {
         tried(() => (request.responseType = "text")),
         request.readyState,
       );
+      request.abort();
+      results.push(
+        tried(() => request.send()),
+        tried(() => request.setRequestHeader("a", "b")),
+        tried(() => (request.withCredentials = true)),
+        request.withCredentials,
+      );
       return results;
     },
     "xhr: text while it arrives": async () => {

@@ -57,8 +57,10 @@ export class Emulation implements XhrEmulation {
         return this.#abort();
       case "send":
       case "setRequestHeader":
-      case "withCredentials":
         throw forbidden(name, this.#state === OPENED);
+      case "withCredentials":
+        if (this.#state !== UNSENT) throw forbidden(name, this.#state === OPENED);
+        return callOn(this.#xhr);
       case "responseType":
       case "overrideMimeType":
         if (this.#state >= LOADING) throw forbidden(name, false);
