@@ -144,7 +144,7 @@ describe("popup: words", () => {
 
   test("the line under the name says what Tributary does", () => {
     expect(statusSentence(say, { ...BUILT_IN, enabled: false }, null, 0)).toMatch(/^Off/);
-    expect(statusSentence(say, BUILT_IN, null, 0)).toMatch(/^Ready/);
+    expect(statusSentence(say, BUILT_IN, null, 0)).toBe("Ready.");
     expect(statusSentence(say, BUILT_IN, figures(0, [1], { active: 1 }), 0)).toBe("Loading video through 1 proxy.");
     expect(statusSentence(say, BUILT_IN, figures(0, [], { active: 1 }), 0)).toBe("Connecting to the proxies…");
     expect(statusSentence(say, BUILT_IN, figures(0, [1, 1]), 2)).toBe("Loading video through 2 proxies.");

@@ -20,7 +20,7 @@ export const MODE_KEYS: Readonly<Record<Mode, string>> = {
 export function statusSentence(say: Say, settings: Settings, figures: LiveFigures | null, flowing: number): string {
   if (!settings.enabled) return say("statusOff");
   if (settings.mode === "direct") return say("statusDirect");
-  if (figures === null) return say("statusNone");
+  if (figures === null) return say("statusReady");
   if (figures.trouble !== null) return say("statusTrouble");
   const used = figures.proxies.filter(({ state }) => isCarrying(state)).length;
   const count = Math.max(flowing, used);
