@@ -1,6 +1,17 @@
 /** Names whose content changes: the origin's cache headers and the page's cache mode decide what a page gets. */
 import type { OutgoingHttpHeaders } from "node:http";
-import { bodies, bodyOf, give, named, pause, SEGMENT, type Exchange, type FidelityCase, type Tab } from "../kit";
+import {
+  bodies,
+  bodyOf,
+  give,
+  named,
+  orLead,
+  pause,
+  SEGMENT,
+  type Exchange,
+  type FidelityCase,
+  type Tab,
+} from "../kit";
 
 const versionOf = (memory: Record<string, number>): number => memory["version"] ?? 1;
 
@@ -93,16 +104,16 @@ export const STALE: FidelityCase[] = [
   {
     name: "stale/re-encoded-between-ranges",
     proof: "carried",
-    answer: (exchange) => {
+    answer: orLead((exchange) => {
       const version = versionOf(exchange.memory);
       give(exchange, bodyOf(`file ${version}`, 400_000), {
         ...SEGMENT,
         "content-type": "video/mp4",
         etag: `"f${version}"`,
       });
-    },
+    }),
     run: async (tab) => {
-      await tab.leadIn(tab.away);
+      await tab.leadInto(tab.away);
       const part = async (first: number) =>
         tab.run(`fetch("${tab.away}/film.mp4", { headers: { range: "bytes=${first}-${first + 99_999}" } })
           .then(async (answer) => [answer.status, await see.digestOf(await answer.arrayBuffer())])`);
