@@ -1,14 +1,23 @@
 /**
- * A browser whose clock is wrong by a day, with a fleet whose clocks are right. The browser checks certificates by its
- * own clock.
+ * Clients whose clock is wrong by a day, or jumps, with a fleet whose clocks are right. A browser checks certificates
+ * by its own clock.
  */
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
-import { execFile } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { execFile, spawn } from "node:child_process";
 import type { DownloadRecord } from "@tributary/contract/schema";
 import { clockOff, DAY_SEC } from "./skew";
-import { findChromium, openBrowser, recordsSince, repoRoot, startFleet, type Fleet } from "@tributary/lab-stack";
+import {
+  findChromium,
+  openBrowser,
+  recordsOf,
+  recordsSince,
+  repoRoot,
+  startFleet,
+  type Fleet,
+} from "@tributary/lab-stack";
 import { eventually } from "./support";
 
 let [fleet, folder] = [undefined as unknown as Fleet, ""];
@@ -102,3 +111,42 @@ test.each([
     });
   },
 );
+
+/** The gateway's clock jumps so many seconds after its start. */
+const JUMP_SEC = 6;
+
+test.each([
+  ["forwards", DAY_SEC, 901_000],
+  ["backwards", -DAY_SEC, 902_000],
+])("the gateway: its clock jumps %s by a day, and the proxy carries files after it", async (_word, offSec, bytes) => {
+  const script = path.join(repoRoot, "client/dist/cli.js");
+  const words = ["gateway", "--port", "0", "--connections", "1", "--origo", fleet.origo.url];
+  const env = { ...process.env, ...clockOff(offSec, JUMP_SEC) };
+  const gateway = spawn(process.execPath, [script, ...words], { env, stdio: ["ignore", "pipe", "inherit"] });
+  const ended = new Promise((resolve) => gateway.once("close", resolve));
+  try {
+    let text = "";
+    gateway.stdout.on("data", (piece: Buffer) => (text += piece.toString()));
+    await eventually(
+      () => text,
+      (printed) => printed.includes("The gateway is"),
+    );
+    const startedMs = Date.now();
+    const address = /http:\/\/\S+(?=\/ )/.exec(text)![0];
+    let size = bytes;
+    const carried = async (): Promise<DownloadRecord | undefined> => {
+      const url = `${fleet.sample.url}/__size/${++size}.mp4`;
+      const answer = await fetch(url.replace("http://", `${address}/http/`));
+      expect((await answer.arrayBuffer()).byteLength).toBe(size);
+      return (await recordsOf(fleet, 0, [url])).find((record) => record.url === url && record.fallback === null);
+    };
+    expect(await eventually(carried, Boolean, 60)).toMatchObject({ outcome: "complete" });
+    await sleep(Math.max(0, startedMs + 1000 * (JUMP_SEC + 1) - Date.now()));
+    const record = await eventually(carried, Boolean, 60);
+    expect(record).toMatchObject({ outcome: "complete" });
+    expect(record!.durationMs).toBeLessThan(3_600_000);
+  } finally {
+    gateway.kill("SIGTERM");
+    await ended;
+  }
+});
