@@ -94,6 +94,7 @@ test.each([
       "--json",
       "--connections",
       "1",
+      "--no-fallback",
     ];
     const env = { ...process.env, ...clockOff(offSec, 3) };
     const script = path.join(repoRoot, "client/dist/cli.js");
