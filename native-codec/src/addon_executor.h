@@ -6,10 +6,9 @@
 #ifndef TRIBUTARY_ADDON_EXECUTOR_H_
 #define TRIBUTARY_ADDON_EXECUTOR_H_
 
-#include <csignal>
-
 #include <chrono>
 #include <condition_variable>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
