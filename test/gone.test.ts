@@ -58,6 +58,9 @@ async function withSession(open: OpenBrowser, method: string): Promise<void> {
   await send.call(session, method, { id: new URL(worker.url()).host });
 }
 
+/** Chromium cuts requests in flight when an extension that watches requests goes. The player asks again. */
+const MAY_BE_CUT = /^hls\.js: (frag|level)Load(Error|TimeOut)$/;
+
 type Act = [name: string, act: (open: OpenBrowser) => Promise<unknown>, heal?: (open: OpenBrowser) => Promise<unknown>];
 const UPDATE: Act = ["update", (open) => open.update()];
 const ACTS: Record<"firefox" | "chromium", Act[]> = {
@@ -88,7 +91,8 @@ test.each(["firefox", "chromium"] as const)(
           () => samplePageState(page),
           (state) => state.currentTime > currentTime + 2,
         );
-        expect([what, later.errors, later.currentTime > currentTime + 2]).toEqual([what, [], true]);
+        const errors = later.errors.filter((error) => !MAY_BE_CUT.test(error));
+        expect([what, errors, later.currentTime > currentTime + 2]).toEqual([what, [], true]);
       }
     } finally {
       await open.close();
