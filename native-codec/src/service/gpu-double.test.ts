@@ -1,4 +1,4 @@
-/** The GPU coder on the driver's stand-in, which runs the kernels on the host. native-codec/test.mjs runs these tests. */
+/** The GPU coder on its driver's stand-in, which runs the kernels on the host. native-codec/test.mjs runs the tests. */
 import { createCoderPool, loadNativeCodec, openGpuCoder, SharedBuffers } from "../index";
 import { loadAddon } from "../addon";
 import { cpuCoder, only, type Coder } from "./coder";

@@ -75,8 +75,10 @@ function serviceOf(codec: Codec, coders: readonly Coder[]): CoderService {
   return new CoderService({ codec, coders: [...coders, rest], tasksMax: () => Infinity, bytesMax: () => Infinity });
 }
 
-const fastCoder = (codec: Codec): Coder => only("encode", cpuCoder(createCoderPool(codec, { threads: 1 }), "fast"));
-const slowCoder = (codec: Codec): Coder => slowedCoder(createCoderPool(codec, { threads: 1 }), SLOWER_TIMES);
+/** A coder has a thread of its own, as a device has. */
+const poolOf = (codec: Codec) => createCoderPool(codec, { threads: 1, ownThreads: true });
+const fastCoder = (codec: Codec): Coder => only("encode", cpuCoder(poolOf(codec), "fast"));
+const slowCoder = (codec: Codec): Coder => slowedCoder(poolOf(codec), SLOWER_TIMES);
 
 /** Seconds until all tasks are done. */
 async function secondsFor(service: CoderService, encoder: Encoder, tasks: number): Promise<number> {
@@ -125,8 +127,7 @@ const PIECE_MS = 2;
 /** The queue under random arrivals, and the model with the rates that the coders have when they are never idle. */
 async function measureQueue(codec: Codec): Promise<CoderResults["queue"]> {
   const encoder = encoderOf(codec);
-  const coders = (): Coder[] =>
-    QUEUE_SLOWER.map((times) => slowedCoder(createCoderPool(codec, { threads: 1 }), times, `x${times}`));
+  const coders = (): Coder[] => QUEUE_SLOWER.map((times) => slowedCoder(poolOf(codec), times, `x${times}`));
   const rates: number[] = [];
   for (const coder of coders()) {
     const alone = serviceOf(codec, [coder]);
