@@ -15,7 +15,6 @@ namespace tributary::gpu {
 enum DriverResult : int {
   kDriverOk = 0,
   kDriverOutOfMemory = 2,
-  kDriverNotReady = 600,
   kDriverNoDevice = 100,
   kDriverNoBinary = 209,
   kDriverUnsupportedPtx = 222,

@@ -19,7 +19,7 @@ struct Module {
 
 /**
  * Returns the module that a chip of `capability` runs: machine code of the same major and at most the same minor
- * number, else PTX of at most its capability. Its image is nullptr if there is none.
+ * number, else PTX of at most its capability. If there is none, the image of the result is nullptr.
  */
 Module moduleFor(uint32_t capability);
 

@@ -195,48 +195,53 @@ export async function measureCapacity(
 export const ARRIVALS_PER_SEC = 2 / 5;
 
 /** Viewers arrive and stay, up to `viewers`. */
-export async function measureGrowth(
+export function measureGrowth(
   options: StackOptions,
   { viewers, pace, everyMs }: { viewers: number; pace: number; everyMs: number },
   print: Print,
 ): Promise<GrowthRun> {
-  const setting = settingOf(options);
-  const stack = await startStack(options);
-  try {
-    const stretches: Stretch[] = [];
-    const watch = new Watch(stack);
+  return measureStretches(options, { pace }, print, async (stack, take) => {
     const perStretch = Math.max(1, Math.round((ARRIVALS_PER_SEC * pace * everyMs) / 1000));
     for (let count = perStretch; count <= viewers; count += perStretch) {
       await stack.tell({ kind: "grow", viewers: count, perSec: ARRIVALS_PER_SEC * pace });
-      const { stretch } = await watch.take();
-      stretches.push(stretch);
-      print(`  ${stretchText(stretch)}`);
+      await take();
     }
-    return { setting, pace, stretches };
-  } finally {
-    await stack.stop();
-  }
+  });
 }
 
 /** Viewers arrive and leave for `seconds`. */
-export async function measureChurn(
+export function measureChurn(
   options: StackOptions,
   { seconds, pace, meanStaySec, everyMs }: { seconds: number; pace: number; meanStaySec: number; everyMs: number },
   print: Print,
+): Promise<GrowthRun> {
+  return measureStretches(options, { pace, meanStaySec }, print, async (stack, take) => {
+    await stack.tell({ kind: "churn", perSec: ARRIVALS_PER_SEC * pace, stayMs: 1000 * meanStaySec });
+    for (const endMs = performance.now() + 1000 * seconds; performance.now() < endMs;) {
+      await pause(everyMs);
+      await take();
+    }
+  });
+}
+
+/** Starts a stack for `load`, which takes a stretch whenever one is over. */
+async function measureStretches(
+  options: StackOptions,
+  facts: Pick<GrowthRun, "pace" | "meanStaySec">,
+  print: Print,
+  load: (stack: Stack, take: () => Promise<void>) => Promise<void>,
 ): Promise<GrowthRun> {
   const setting = settingOf(options);
   const stack = await startStack(options);
   try {
     const stretches: Stretch[] = [];
     const watch = new Watch(stack);
-    await stack.tell({ kind: "churn", perSec: ARRIVALS_PER_SEC * pace, stayMs: 1000 * meanStaySec });
-    for (const endMs = performance.now() + 1000 * seconds; performance.now() < endMs;) {
-      await pause(everyMs);
+    await load(stack, async () => {
       const { stretch } = await watch.take();
       stretches.push(stretch);
       print(`  ${stretchText(stretch)}`);
-    }
-    return { setting, pace, meanStaySec, stretches };
+    });
+    return { setting, ...facts, stretches };
   } finally {
     await stack.stop();
   }

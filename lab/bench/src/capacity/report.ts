@@ -95,19 +95,7 @@ export function reportOf(results: Results): string {
 }
 
 function capacityTable(runs: readonly CapacityRun[]): string {
-  const head = [
-    "over, mode",
-    "viewers",
-    "with a whole core",
-    "response 50 %",
-    "95 %",
-    "99 %",
-    "proxy's clock, 95 %",
-    "MB/s",
-    "proxy",
-    "generator",
-    "others",
-  ];
+  const head = ["over, mode", "viewers", "with a whole core", ...CELL_NAMES];
   const lines = runs.map(({ setting, viewers, isAtLeast, holds }) => {
     const held = holds.findLast((hold) => hold.viewers === viewers && hold.isCarried);
     return [
@@ -123,6 +111,9 @@ function capacityTable(runs: readonly CapacityRun[]): string {
 }
 
 const ms = (value: number): string => `${value.toFixed(1)} ms`;
+
+/** The columns of `cellsOf`. */
+const CELL_NAMES = ["response 50 %", "95 %", "99 %", "proxy's clock, 95 %", "MB/s", "proxy", "generator", "others"];
 
 const cellsOf = ({
   responseMs,
@@ -143,18 +134,7 @@ const cellsOf = ({
 ];
 
 function growthTable({ setting, pace, meanStaySec, stretches }: GrowthRun): string {
-  const head = [
-    "time, s",
-    "viewers",
-    "response 50 %",
-    "95 %",
-    "99 %",
-    "proxy's clock, 95 %",
-    "MB/s",
-    "proxy",
-    "generator",
-    "others",
-  ];
+  const head = ["time, s", "viewers", ...CELL_NAMES];
   const lines = stretches.map((each) => [each.atSec.toFixed(0), String(each.viewers), ...cellsOf(each)]);
   const stay = meanStaySec === undefined ? "viewers stay" : `viewers stay for ${meanStaySec} s in the mean`;
   return (

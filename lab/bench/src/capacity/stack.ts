@@ -32,7 +32,7 @@ export interface Spent {
   cores: number;
   /** Of the processes. */
   ownSec: number;
-  /** Of their cores, whoever used them. */
+  /** What all programs used of these cores. */
   coresSec: number;
 }
 
