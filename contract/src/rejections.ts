@@ -86,6 +86,19 @@ const NAMED_KINDS = [
   "redirectLoop",
   "shortBody",
   "tooManyRedirects",
+  // A proxy's library cannot serve or take an object.
+  "grantExpired",
+  "grantMissing",
+  "grantRefused",
+  "libraryFull",
+  "noLibrary",
+  "objectDamaged",
+  "objectMissing",
+  "offsetWrong",
+  "rootMismatch",
+  // A published object cannot be verified.
+  "manifestWrong",
+  "proofWrong",
   // The download as a whole failed.
   "engineError",
   "engineFailed",

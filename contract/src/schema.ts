@@ -137,6 +137,19 @@ const CoderStatus = z
   })
   .strict();
 
+/** A proxy's library in its status report. `servedBytes`, `takenBytes` and `damagedObjects` count up from its start. */
+export const LibraryStatus = z
+  .object({
+    objects: count,
+    bytes: count,
+    freeBytes: count,
+    servedBytes: count,
+    takenBytes: count,
+    damagedObjects: count,
+  })
+  .strict();
+export type LibraryStatus = z.infer<typeof LibraryStatus>;
+
 /**
  * A proxy's report, sent every `proxy.heartbeatMs`. The numbers count up from its start, except sessions,
  * activeRequests, cacheBytes and load.
@@ -160,6 +173,8 @@ export const ProxyStatus = z
     load: finite.optional(),
     /** How it makes coded packets. */
     coder: CoderStatus.optional(),
+    /** Absent if it has no library. */
+    library: LibraryStatus.optional(),
   })
   .strict();
 export type ProxyStatus = z.infer<typeof ProxyStatus>;
@@ -435,6 +450,7 @@ export const API_ERROR_KINDS = [
   "badRequest",
   "bodyTooLarge",
   "busy",
+  "clockWrong",
   "closing",
   "codeExpired",
   "codeMissing",
@@ -444,18 +460,26 @@ export const API_ERROR_KINDS = [
   "experimentsOverlap",
   "helloMissing",
   "keyRevoked",
+  "keyUnknown",
   "lastAdmin",
   "loginRequired",
   "methodNotAllowed",
   "nameTaken",
+  "noRoom",
   "notFound",
+  "objectsMissing",
   "proofWrong",
+  "quotaExceeded",
+  "revisionOld",
+  "rootMismatch",
   "setupRefused",
+  "signatureWrong",
   "storageFull",
   "tooFast",
   "tooManyAttempts",
   "tooManyExperiments",
   "tooManyProxies",
+  "tooManyPublications",
   "tooManyViews",
   "unavailable",
   "unknownId",
