@@ -95,8 +95,8 @@ export const isPlaylist = (path: string): boolean => /\.(?:m3u8|mpd)$/i.test(pat
 
 const action = { key: PublisherKey, atMs: epochMs };
 /**
- * Body of POST /v1/publisher: a JWS of one of these, signed by `key`. `atMs` is the time by Origo's clock (the `Date` of
- * its answers); it must be within five minutes.
+ * Body of POST /v1/publisher: a JWS of one of these, signed by `key`. `atMs` is the time by Origo's clock (the `Date`
+ * of its answers); it must be within five minutes.
  */
 export const PublisherAction = z.discriminatedUnion("kind", [
   z
