@@ -106,7 +106,7 @@ function optionOf(name: string, value: number, limit: number): number {
  */
 export function createCoderPool(codec: Codec, options: CoderPoolOptions = {}): CoderPool {
   const threads = optionOf("threads", options.threads ?? Math.min(256, availableParallelism()), 256);
-  const batchesMax = optionOf("batchesMax", options.batchesMax ?? 64, 65_536);
+  const batchesMax = optionOf("batchesMax", options.batchesMax ?? Math.max(64, 2 * threads), 65_536);
   const native = nativeParts.get(codec);
   if (!native) return new CoderPool(codec.engine, 1, batchesMax, new InlineBackend(codec, batchesMax));
   return new CoderPool(codec.engine, threads, batchesMax, addonPool(native, threads, batchesMax, options.ownThreads));

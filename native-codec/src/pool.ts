@@ -26,7 +26,7 @@ import { withTypedErrors } from "./errors";
 export interface CoderPoolOptions {
   /** How many batches may run at once, 1..256. The default is the number of processors for this process. */
   threads?: number;
-  /** How many batches may be in flight, waiting ones included, 1..65536. The default is 64. */
+  /** How many batches may be in flight, waiting ones included, 1..65536. The default is 64, or two a thread. */
   batchesMax?: number;
   /** The pool shares its threads with no other pool, so that both can run at once. */
   ownThreads?: boolean;

@@ -33,6 +33,7 @@ const coderOf = ({ slots, rowsPerMs }: ModelCoder, name: string, clock: Clock): 
   return {
     name,
     slots,
+    piecesMax: 64,
     takes: () => true,
     run: (piece) =>
       new Promise((resolve) => {

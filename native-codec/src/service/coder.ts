@@ -5,8 +5,10 @@ import type { Piece, PieceResult } from "./task";
 
 export interface Coder {
   readonly name: string;
-  /** How many pieces it takes at once. */
+  /** How many pieces it takes at once, however long they are. */
   readonly slots: number;
+  /** The most pieces that it takes at once if they are short. */
+  readonly piecesMax: number;
   takes(kind: Piece["kind"]): boolean;
   /** Rejects with `CoderLostError` when the coder can do nothing more. Another coder then does the piece. */
   run(piece: Piece, signal?: AbortSignal): Promise<PieceResult>;
@@ -25,7 +27,8 @@ const PIECES_AHEAD = 1;
 export function cpuCoder(pool: CoderPool, name = "cpu"): Coder {
   return {
     name,
-    slots: pool.threads + PIECES_AHEAD,
+    slots: Math.min(pool.threads + PIECES_AHEAD, pool.batchesMax),
+    piecesMax: pool.batchesMax,
     takes: () => true,
     run: (piece, signal) => {
       const common = signal ? { signal } : {};
@@ -51,6 +54,7 @@ export function gpuCoder(pool: CoderPool, device: () => string): Coder {
   return {
     name: "gpu",
     slots: pool.batchesMax,
+    piecesMax: pool.batchesMax,
     takes: (kind) => kind === "encode",
     run: async (piece, signal) => {
       if (piece.kind === "decode") throw new CodecError("kind", 0, 0, "a GPU coder only encodes");

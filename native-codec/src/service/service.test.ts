@@ -43,6 +43,7 @@ class HeldCoder implements Coder {
   constructor(
     readonly name: string,
     readonly slots = 1,
+    readonly piecesMax = slots,
   ) {}
   takes = () => true;
   run = (piece: Piece): Promise<PieceResult> =>
@@ -170,6 +171,26 @@ describe.each(codecs)("on threads, codec %s", (_, codec) => {
     encoder.free();
   });
 
+  test("a coder of many threads takes no more pieces than its pool does (63, 64, 200 threads)", async () => {
+    for (const threads of [63, 64, 200]) {
+      const pool = pools(threads);
+      const { slots, piecesMax } = cpuCoder(pool);
+      expect(slots).toBe(pool.threads + 1);
+      expect(piecesMax).toBe(pool.batchesMax);
+      expect(piecesMax).toBeGreaterThanOrEqual(slots);
+      await pool.close();
+    }
+    const few = createCoderPool(codec, { threads: 8, batchesMax: 2 });
+    const service = serviceOf({ codec, coders: [cpuCoder(few)] });
+    const encoder = encoderOf(codec, 3, 16);
+    const tasks = Array.from({ length: 300 }, () =>
+      service.encode({ encoder, seeds: seedsOf(1), out: new Uint8Array(16) }),
+    );
+    await Promise.all(tasks);
+    encoder.free();
+    expect(service.counts).toMatchObject({ doneTasks: 300, failedTasks: 0 });
+  });
+
   test("cancels a task in flight, and its memory is free when it rejects", async () => {
     const service = serviceOf({ codec, coders: [cpuCoder(pools(1))] });
     const encoder = encoderOf(codec, 128, 4096);
@@ -258,6 +279,30 @@ describe("order and bounds", () => {
     expect(await Promise.all(tasks)).toEqual(["closed", "closed"]);
     await expect(encode(service, 3)).rejects.toMatchObject({ what: "closed" });
   });
+});
+
+test("a coder that is fast takes short pieces ahead, and never more than it may", async () => {
+  let nowMs = 0;
+  const coder = new HeldCoder("held", 2, 5);
+  const service = serviceOf({ codec: wasm, coders: [coder], nowMs: () => nowMs });
+  const encoder = encoderOf(wasm, 2, 2);
+  const tasks = Array.from({ length: 100 }, (_, i) =>
+    service.encode({ encoder, seeds: Uint32Array.of(i), out: new Uint8Array(2) }),
+  );
+  const order: number[] = [];
+  const heldCounts: number[] = [];
+  // A task of 0.1 ms leaves room for all 5 pieces, one of 3 ms for no third one.
+  for (const spentMs of [...Array<number>(20).fill(0.1), ...Array<number>(80).fill(3)]) {
+    heldCounts.push(coder.pieces.length);
+    nowMs += spentMs;
+    order.push(firstSeed(await coder.endNext()));
+  }
+  await Promise.all(tasks);
+  expect(order).toEqual(Array.from({ length: 100 }, (_, i) => i));
+  expect(heldCounts.slice(0, 2)).toEqual([2, 2]);
+  expect(Math.max(...heldCounts)).toBe(5);
+  expect(heldCounts.slice(88, 96)).toEqual(Array<number>(8).fill(2));
+  encoder.free();
 });
 
 describe("lost coders", () => {

@@ -50,31 +50,75 @@ const BYTES_MAX = 256 * 1024 * 1024;
 const PIECE_MS = 2;
 /** A piece is not made smaller than this to divide a task. */
 const PIECE_MS_MIN = 0.1;
+/**
+ * A coder has work for this long, so that it goes on while the event loop hears of what is done. A wake-up of the loop
+ * or of a coder takes 20 microseconds of a core, and the tasks of a millisecond share one (addon_executor.cc).
+ */
+const AHEAD_MS = 4;
 const KINDS = ["encode", "decode"] as const;
 /** An encoder makes this many symbols in one pass over its generation. */
 const PASS_ROWS = 16;
+
+interface TaskSize {
+  /** Rows of an encoding; a decoding is one row. */
+  readonly rowCount: number;
+  readonly rowWork: number;
+  readonly bytes: number;
+}
 
 interface Rows {
   from: number;
   to: number;
 }
 
-/** A task in the service. */
-interface Entry extends Waiting {
+/** A task in the service. A class, because an object that is put together from others costs the loop 8 µs. */
+class Entry implements Waiting {
   readonly task: EncodeTask | DecodeTask;
-  /** Rows of an encoding; a decoding is one row. */
-  readonly rowCount: number;
-  readonly rowWork: number;
-  readonly bytes: number;
+  readonly size: TaskSize;
+  readonly deadlineMs: number;
   readonly queuedMs: number;
-  takenMs: number | undefined;
+  lane: Waiting["lane"] = "none";
+  takenMs: number | undefined = undefined;
   /** Rows that no coder has: first those that were given back. */
   readonly left: Rows[];
-  running: number;
-  failure: unknown;
-  isOver: boolean;
-  result: PieceResult | undefined;
-  settle(failure: unknown, result: PieceResult | undefined): void;
+  running = 0;
+  failure: unknown = undefined;
+  isOver = false;
+  result: PieceResult | undefined = undefined;
+  readonly #resolve: (result: PieceResult) => void;
+  readonly #reject: (reason: Error) => void;
+  #cancel: (() => void) | undefined = undefined;
+
+  constructor(
+    task: EncodeTask | DecodeTask,
+    size: TaskSize,
+    nowMs: number,
+    resolve: (result: PieceResult) => void,
+    reject: (reason: Error) => void,
+  ) {
+    this.task = task;
+    this.size = size;
+    this.deadlineMs = task.deadlineMs ?? Infinity;
+    this.queuedMs = nowMs;
+    this.left = [{ from: 0, to: size.rowCount }];
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  onAbort(cancel: () => void): void {
+    this.#cancel = cancel;
+    this.task.signal?.addEventListener("abort", cancel, { once: true });
+  }
+
+  workOf({ from, to }: Rows): number {
+    return (to - from) * this.size.rowWork;
+  }
+
+  settle(): void {
+    if (this.#cancel) this.task.signal?.removeEventListener("abort", this.#cancel);
+    if (this.isOver) this.#reject(this.failure as Error);
+    else this.#resolve(this.result!);
+  }
 }
 
 interface Worker {
@@ -162,29 +206,11 @@ export class CoderService {
     const size = sizeOf(task);
     this.#checkRoom(size.bytes);
     return new Promise((resolve, reject) => {
+      const entry = new Entry(task, size, this.#nowMs(), resolve, reject);
       const { signal } = task;
-      const cancel = (): void => this.#cancel(entry, signal!.reason);
-      const entry: Entry = {
-        ...size,
-        task,
-        deadlineMs: task.deadlineMs ?? Infinity,
-        lane: "none",
-        queuedMs: this.#nowMs(),
-        takenMs: undefined,
-        left: [{ from: 0, to: size.rowCount }],
-        running: 0,
-        failure: undefined,
-        isOver: false,
-        result: undefined,
-        settle: (failure, result) => {
-          signal?.removeEventListener("abort", cancel);
-          if (result === undefined) reject(failure as Error);
-          else resolve(result);
-        },
-      };
-      signal?.addEventListener("abort", cancel, { once: true });
+      if (signal) entry.onAbort(() => this.#cancel(entry, signal.reason));
       this.#entries.add(entry);
-      this.#bytes += entry.bytes;
+      this.#bytes += size.bytes;
       this.#queue.add(entry);
       this.#pump();
     });
@@ -216,8 +242,8 @@ export class CoderService {
 
   #settle(entry: Entry): void {
     this.#entries.delete(entry);
-    this.#bytes -= entry.bytes;
-    entry.settle(entry.failure, entry.isOver ? undefined : entry.result);
+    this.#bytes -= entry.size.bytes;
+    entry.settle();
   }
 
   /** Gives work to the coders that have room, the one with the most room first. */
@@ -233,8 +259,8 @@ export class CoderService {
   #idlest(kind: Piece["kind"]): Worker | undefined {
     let [best, most] = [undefined as Worker | undefined, 0];
     for (const worker of this.#workers) {
-      const free = 1 - worker.rate.running / worker.coder.slots;
-      if (free > most && worker.coder.takes(kind)) [best, most] = [worker, free];
+      const room = roomOf(worker);
+      if (room > most && worker.coder.takes(kind)) [best, most] = [worker, room];
     }
     return best;
   }
@@ -251,7 +277,7 @@ export class CoderService {
       this.#options.onStage?.("queueing", nowMs - entry.queuedMs);
     }
     entry.running++;
-    worker.rate.handleStart(nowMs);
+    worker.rate.handleStart(entry.workOf(taken), nowMs);
     const { task } = entry;
     worker.coder.run(pieceOf(task, taken), task.signal).then(
       (result) => this.#handleDone(worker, entry, taken, result),
@@ -262,20 +288,21 @@ export class CoderService {
   /** How many of the next `left` rows the worker takes. */
   #rowsFor(worker: Worker, entry: Entry, left: number): number {
     const slotRate = rateOfSlot(worker);
-    const kind = entry.task.kind;
+    const { kind } = entry.task;
+    const { rowWork } = entry.size;
     const others = this.#workers.filter(({ coder }) => coder.takes(kind));
     const freeSlots = ({ coder, rate }: Worker): number => Math.max(0, coder.slots - rate.running);
     if (slotRate === undefined) return upToPass(left / others.reduce((sum, other) => sum + freeSlots(other), 0));
-    const most = upToPass((slotRate * PIECE_MS) / entry.rowWork);
+    const most = upToPass((slotRate * PIECE_MS) / rowWork);
     if (this.#queue.size > 1 || left <= PASS_ROWS) return most;
     const all = others.reduce((sum, other) => sum + freeSlots(other) * (rateOfSlot(other) ?? slotRate), 0);
-    const least = upToPass((slotRate * PIECE_MS_MIN) / entry.rowWork);
+    const least = upToPass((slotRate * PIECE_MS_MIN) / rowWork);
     return Math.min(most, Math.max(least, upToPass((left * slotRate) / all)));
   }
 
-  #handleDone(worker: Worker, entry: Entry, { from, to }: Rows, result: PieceResult): void {
+  #handleDone(worker: Worker, entry: Entry, rows: Rows, result: PieceResult): void {
     const nowMs = this.#nowMs();
-    worker.rate.handleEnd((to - from) * entry.rowWork, nowMs);
+    worker.rate.handleEnd(entry.workOf(rows), true, nowMs);
     entry.running--;
     if (entry.running === 0 && (entry.isOver || entry.left.length === 0)) {
       if (!entry.isOver) {
@@ -289,7 +316,7 @@ export class CoderService {
   }
 
   #handleFailed(worker: Worker, entry: Entry, rows: Rows, error: unknown): void {
-    worker.rate.handleEnd(0, this.#nowMs());
+    worker.rate.handleEnd(entry.workOf(rows), false, this.#nowMs());
     entry.running--;
     if (error instanceof CoderLostError) {
       this.#lose(worker, error.message);
@@ -325,7 +352,7 @@ export class CoderService {
   }
 }
 
-function sizeOf(task: EncodeTask | DecodeTask): Pick<Entry, "rowCount" | "rowWork" | "bytes"> {
+function sizeOf(task: EncodeTask | DecodeTask): TaskSize {
   if (task.kind === "encode") {
     const { symbolCount, symbolBytes }: Encoder = task.encoder;
     checkRows(task, symbolBytes);
@@ -347,6 +374,12 @@ function pieceOf(task: EncodeTask | DecodeTask, { from, to }: Rows): Piece {
     seeds: seeds.subarray(from, to),
     out: out.subarray(from * symbolBytes, to * symbolBytes),
   };
+}
+
+/** The share of a coder's time or slots that is free, whichever is more. 0 if it must take nothing more. */
+function roomOf({ coder, rate }: Worker): number {
+  if (rate.running >= coder.piecesMax) return 0;
+  return Math.max(0, 1 - rate.running / coder.slots, 1 - rate.busyMs / AHEAD_MS);
 }
 
 const rateOfSlot = ({ coder, rate: { perMs } }: Worker): number | undefined => perMs && perMs / coder.slots;

@@ -170,6 +170,7 @@ function heldCoder() {
   const coder: Coder = {
     name: "held",
     slots: 100,
+    piecesMax: 100,
     takes: () => true,
     run: (piece) =>
       new Promise((resolve, reject) => {

@@ -45,9 +45,10 @@ const SYMBOLS = 128;
 const SYMBOL_BYTES = 4096;
 export const GROUP_BYTES = SYMBOLS * SYMBOL_BYTES;
 const SLOWER_TIMES = 2;
-const TASKS = 240;
+/** So many that the first and the last ones do not count. */
+const TASKS = 1200;
 /** Enough that no coder waits for the next task. */
-const IN_FLIGHT = 24;
+const IN_FLIGHT = 32;
 const SEEDS = Uint32Array.from({ length: SYMBOLS }, (_, index) => index + 1);
 
 export async function measureCoders(rounds: number): Promise<CoderResults> {
