@@ -10,10 +10,19 @@ import { Exit, STATUS } from "./exit";
 import { gatewayCommand } from "./gateway";
 import { getCommand } from "./get";
 import { proxiesCommand } from "./proxies";
+import { listCommand, publishCommand, unpublishCommand } from "./publish/commands";
 import { stopped } from "./signals";
 import { print, say } from "./terminal";
 
-const COMMANDS: readonly (() => Command)[] = [getCommand, gatewayCommand, proxiesCommand, completionCommand];
+const COMMANDS: readonly (() => Command)[] = [
+  getCommand,
+  gatewayCommand,
+  proxiesCommand,
+  publishCommand,
+  listCommand,
+  unpublishCommand,
+  completionCommand,
+];
 
 const STATUSES = `
 Exit status: 0 on success, 1 on failure (also for an HTTP status other than 2xx), 2 for a wrong command line, 128 and

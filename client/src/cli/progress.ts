@@ -1,14 +1,13 @@
 /** The live line on a terminal: how much is there, how fast, through whom, and for how long. */
-import type { Source } from "./pace";
 import { LiveLine } from "./terminal";
-import { progressLine } from "./view";
+import { progressLine, type Sources } from "./view";
 
 const EVERY_MS = 100;
 /** The rate, and so the remaining time, is that of the last seconds. */
 const WINDOW_MS = 5000;
 
 export class Progress {
-  readonly #client: Source;
+  readonly #client: { readonly live: Sources };
   readonly #totalBytes: number | null;
   #bytes: number;
   #samples: { ms: number; bytes: number }[] = [];
@@ -16,7 +15,7 @@ export class Progress {
   readonly #timer: ReturnType<typeof setInterval> | undefined;
 
   /** `offset` bytes are there from an earlier run. */
-  constructor(client: Source, offset: number, totalBytes: number | null) {
+  constructor(client: { readonly live: Sources }, offset: number, totalBytes: number | null) {
     this.#client = client;
     this.#bytes = offset;
     this.#totalBytes = totalBytes;

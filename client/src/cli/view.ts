@@ -1,6 +1,5 @@
 /** Formats the live line and the final table of the command line. No I/O. */
 import type { DownloadRecord } from "@tributary/contract/schema";
-import type { LiveStats } from "../api";
 
 export function formatBytes(count: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -10,11 +9,17 @@ export function formatBytes(count: number): string {
   return `${unit === 0 ? Math.round(value) : value.toFixed(value < 10 ? 2 : 1)} ${units[unit]}`;
 }
 
+/** Who sent how many bytes, or took them. */
+export interface Sources {
+  proxies: readonly { name: string; bytes: number }[];
+  directBytes: number;
+}
+
 export interface ProgressView {
   deliveredBytes: number;
   totalBytes: number | null;
   bytesPerSec: number;
-  live: LiveStats;
+  live: Sources;
 }
 
 /** At most `columns` characters: the bar, the rate, the time left, and each source's share of the received bytes. */
@@ -35,7 +40,7 @@ export function fitted(line: string, columns: number): string {
 }
 
 /** Each source's share of the received bytes. */
-export function shares(live: LiveStats): string {
+export function shares(live: Sources): string {
   const sources = [
     ...live.proxies.map(({ name, bytes }) => [name, bytes] as const),
     ...(live.directBytes > 0 ? [["origin", live.directBytes] as const] : []),
@@ -108,7 +113,8 @@ function totals(record: DownloadRecord): string {
   return lines.join("\n");
 }
 
-function table(rows: string[][]): string {
+/** Columns of text. All but the first and the last are set to the right. */
+export function table(rows: string[][]): string {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   const line = (row: string[]): string =>
     row

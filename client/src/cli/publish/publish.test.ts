@@ -1,0 +1,157 @@
+/** `publish`, `list` and `unpublish` by real processes, with an Origo and proxies that speak publications.md. */
+import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { bytesOf, CLI, execute, makeFolder, type CommandOptions, type CommandRun } from "../../../test/command";
+import { idOf, LibraryStandIn, PublishingOrigo } from "../../../test/publishing";
+
+let origo: PublishingOrigo;
+let proxies: LibraryStandIn[];
+let folder: ReturnType<typeof makeFolder>;
+
+beforeEach(async () => {
+  folder = makeFolder();
+  origo = await new PublishingOrigo().start();
+  proxies = await Promise.all(["paris", "oslo"].map((name) => new LibraryStandIn(name).start()));
+  origo.proxies = proxies.map(({ info }) => info);
+});
+afterEach(() => {
+  origo.stop();
+  for (const proxy of proxies) proxy.stop();
+  folder.remove();
+});
+
+const at = (name: string): string => path.join(folder.path, name);
+const keyFile = (): string => at("config/tributary/publisher.pem");
+
+function run(words: readonly string[], options: Partial<CommandOptions> = {}): Promise<CommandRun> {
+  const env = { XDG_CONFIG_HOME: at("config"), TRIBUTARY_ORIGO: origo.url, ...options.env };
+  return execute(process.execPath, [CLI, ...words], { cwd: folder.path, ...options, env });
+}
+
+function write(files: Record<string, string | Uint8Array>): void {
+  for (const [name, body] of Object.entries(files)) {
+    mkdirSync(path.dirname(at(name)), { recursive: true });
+    writeFileSync(at(name), body);
+  }
+}
+
+const SEGMENT = bytesOf(1, 300_000);
+const FILM = {
+  "My Film/master.m3u8": "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nhd/index.m3u8\n",
+  "My Film/hd/index.m3u8": "#EXTM3U\n#EXTINF:4,\nein teil.m4s\n",
+  "My Film/hd/ein teil.m4s": SEGMENT,
+};
+
+describe("publish", () => {
+  test("publish: a folder goes to every proxy, and its address is printed", async () => {
+    write(FILM);
+    const { status, stdout, stderr } = await run(["publish", "My Film"]);
+    expect([status, stderr]).toEqual([0, expect.stringContaining(`Made your publisher's key: ${keyFile()}`)]);
+    const { manifest } = origo.released.get("my-film")!;
+    expect(manifest.files.map(({ path: name, type }) => [name, type])).toEqual([
+      ["hd/ein teil.m4s", "video/mp4"],
+      ["hd/index.m3u8", "application/vnd.apple.mpegurl"],
+      ["master.m3u8", "application/vnd.apple.mpegurl"],
+    ]);
+    expect(stdout.toString()).toMatch(
+      /^play {3}http.*\/v\/.{43}\/my-film\/master\.m3u8\nembed {2}http.*\/my-film\/\n$/,
+    );
+    for (const { objects } of proxies) expect([...objects.keys()]).toEqual([idOf(SEGMENT)]);
+    expect(origo.playlists.size).toBe(2);
+    expect(statSync(keyFile()).mode & 0o777).toBe(0o600);
+    const pem = readFileSync(keyFile());
+    expect((await run(["publish", "My Film"])).stderr).not.toContain("Made");
+    expect(readFileSync(keyFile()).equals(pem)).toBe(true);
+    expect(origo.released.get("my-film")!.manifest.revision).toBe(2);
+  });
+
+  test.each([0, 1, 16_384, 16_385])("publish: a file of %i bytes", async (bytes) => {
+    write({ "a.bin": bytesOf(1, bytes) });
+    const { status, stdout } = await run(["publish", "a.bin", "--quiet"]);
+    expect([status, stdout.toString()]).toEqual([0, expect.stringMatching(/\/a\/a\.bin\n/)]);
+    expect(proxies[0]!.objects.get(idOf(bytesOf(1, bytes)))!.length).toBe(bytes);
+  });
+
+  test("publish: an upload that breaks off goes on at once where the proxy has it", async () => {
+    write({ "a.mp4": SEGMENT });
+    proxies[0]!.mood = { breakAfterBytes: 100_000, times: 2 };
+    const { status, stderr } = await run(["publish", "a.mp4"]);
+    expect([status, stderr]).toEqual([0, expect.not.stringContaining("Warning")]);
+    expect([...proxies[0]!.objects.values()].map((each) => each.equals(SEGMENT))).toEqual([true]);
+    expect(proxies[0]!.patches).toBeGreaterThan(1);
+  });
+
+  test("publish: a proxy without room does not stop the others, and two do", async () => {
+    write({ "a.mp4": SEGMENT });
+    proxies[0]!.mood = { patch: [507, "libraryFull"] };
+    const one = await run(["publish", "a.mp4"]);
+    expect([one.status, one.stderr]).toEqual([0, expect.stringMatching(/not every proxy.*\n {2}paris: libraryFull/)]);
+    write({ "b.mp4": SEGMENT.subarray(1) });
+    proxies[1]!.mood = { patch: [507, "libraryFull"] };
+    const none = await run(["publish", "b.mp4"]);
+    expect([none.status, none.stderr]).toEqual([
+      1,
+      expect.stringMatching(/nothing new is published:\n.*paris.*\n.*oslo/),
+    ]);
+    expect([...origo.released.keys()]).toEqual(["a"]);
+  });
+
+  test("publish: the same command goes on after a signal", async () => {
+    write({ "a.mp4": SEGMENT, "b.mp4": SEGMENT });
+    for (const proxy of proxies) proxy.mood = { patch: [503, "starting"] };
+    const stopped = await run(["publish", "a.mp4"], {
+      during: (child) => {
+        const timer = setInterval(() => proxies[0]!.patches > 0 && (clearInterval(timer), child.kill("SIGINT")), 20);
+      },
+    });
+    expect([stopped.status, stopped.stderr]).toEqual([130, expect.stringContaining("Run the same command again")]);
+    expect(origo.pending.get("a")!.manifest.revision).toBe(1);
+    for (const proxy of proxies) proxy.mood = {};
+    expect((await run(["publish", "a.mp4"])).status).toBe(0);
+    expect(origo.released.get("a")!.manifest.revision).toBe(1);
+  });
+
+  test("publish: a clock that is off by a day", async () => {
+    write({ "a.mp4": SEGMENT });
+    origo.mood = { aheadMs: -86_400_000 };
+    expect((await run(["publish", "a.mp4"])).status).toBe(0);
+    expect(origo.actions.slice(0, 2)).toEqual(["list", "list"]);
+  });
+
+  test("publish: hidden files, links and empty folders are left out, and that is said", async () => {
+    write({ "f/a.mp4": SEGMENT, "f/.secret": "x" });
+    mkdirSync(at("f/empty"));
+    symlinkSync("/etc/passwd", at("f/link.mp4"));
+    const { status, stderr } = await run(["publish", "f"]);
+    expect(status).toBe(0);
+    for (const text of [".secret: hidden", "link.mp4: a symbolic link", "empty/: an empty folder"])
+      expect(stderr).toContain(text);
+    expect(origo.released.get("f")!.manifest.files.map((file) => file.path)).toEqual(["a.mp4"]);
+  });
+
+  test("publish: an unknown key needs a code", async () => {
+    write({ "a.mp4": SEGMENT });
+    origo.mood = { code: "right" };
+    const without = await run(["publish", "a.mp4"]);
+    expect([without.status, without.stderr]).toEqual([1, expect.stringContaining("add --code CODE")]);
+    const wrong = await run(["publish", "a.mp4", "--code", "left"]);
+    expect([wrong.status, wrong.stderr]).toEqual([
+      1,
+      expect.stringContaining("This code is wrong. Ask Origo's operator"),
+    ]);
+    expect((await run(["publish", "a.mp4", "--code", "right"])).status).toBe(0);
+    expect((await run(["publish", "a.mp4"])).status).toBe(0);
+  });
+
+  test("publish: list shows it, and unpublish withdraws it", async () => {
+    write({ "a.mp4": SEGMENT });
+    await run(["publish", "a.mp4"]);
+    expect((await run(["list"])).stdout.toString()).toMatch(/^name +revision .*\na +1 +released +1 .* 2 .*\/a\/\n$/);
+    expect(JSON.parse((await run(["list", "--json"])).stdout.toString())).toMatchObject({
+      publications: [{ name: "a" }],
+    });
+    expect((await run(["unpublish", "a"])).status).toBe(0);
+    expect(origo.released.size).toBe(0);
+    expect((await run(["list"])).stderr).toContain("You have published nothing here");
+  });
+});
