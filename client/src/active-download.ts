@@ -12,6 +12,7 @@ import type { Hasher, Platform } from "./platform";
 import { plainUrl, type Request } from "./request";
 import { BodySink } from "./sink";
 import { Tally, type LiveBoard } from "./tally";
+import { VOUCHERS, type Voucher } from "@tributary/contract/record-fields";
 import type { Settings } from "./settings";
 
 /** How a mode ended. */
@@ -66,6 +67,9 @@ export class ActiveDownload {
   fallback: Rejection | undefined;
   /** The counts are final when all of these have ended. */
   readonly closing: Promise<void>[] = [];
+  /** Who vouches for every byte, if the client checks each one against signed digests. */
+  sealedBy: Voucher | undefined;
+  #vouchedBy: Voucher | undefined;
   #tracedPackets = 0;
   readonly #traces: { fromByte: number; fromMs: number; trace: RequestTrace; generationCount: number }[] = [];
   #basis: DownloadBasis;
@@ -181,8 +185,20 @@ export class ActiveDownload {
   }
 
   addDirectBytes(count: number): void {
+    this.vouch("site");
     this.tally.directBytes += count;
     this.#board.directBytes += count;
+  }
+
+  /** Says who vouches for a part of the body. The weakest word counts. */
+  vouch(by: Voucher | undefined): void {
+    if (by === undefined) return;
+    if (VOUCHERS.indexOf(by) < VOUCHERS.indexOf(this.#vouchedBy ?? "publisher")) this.#vouchedBy = by;
+  }
+
+  /** The site itself has shown that all bytes up to here are its own. */
+  handleEqualToSite(): void {
+    this.#vouchedBy = "site";
   }
 
   abort(reason?: unknown): void {
@@ -248,6 +264,7 @@ export class ActiveDownload {
       engine: this.engine,
       connectMs: this.connectMs,
       firstPacketMs: this.firstPacketMs,
+      vouchedBy: this.#voucherOf(rest),
     };
     return {
       id: this.id,
@@ -288,6 +305,7 @@ export class ActiveDownload {
         "engine",
         "connectMs",
         "firstPacketMs",
+        "vouchedBy",
       ]),
       ...pickDefined(request, ["player", "comment", "userComment"]),
       ...(configVersion === undefined ? {} : { configVersion }),
@@ -297,6 +315,12 @@ export class ActiveDownload {
         ...(proxy.error === undefined ? {} : { error: cut(proxy.error) }),
       })),
     };
+  }
+
+  /** `rest` came from the site, so all did if nothing came before. */
+  #voucherOf(rest: OwnRest | undefined): Voucher | undefined {
+    if (this.sealedBy !== undefined && rest === undefined) return this.sealedBy;
+    return rest?.offset === 0 ? "site" : this.#vouchedBy;
   }
 
   async #closed(): Promise<void> {

@@ -174,9 +174,11 @@ export class Directory {
   /** Adds proxies from the list until `count` are chosen. Others stand in for the ones that rest for this host. */
   #fill(count: number, host: string): ProxyInfo[] {
     this.#chosen = this.#usable(this.#chosen);
-    for (const proxy of this.#usable(this.#listed)) {
-      if (this.#chosen.length >= count) break;
-      if (!this.#chosen.some(({ id }) => id === proxy.id)) this.#chosen.push(proxy);
+    while (this.#chosen.length < count) {
+      const left = this.#usable(this.#listed).filter(({ id }) => !this.#chosen.some((proxy) => proxy.id === id));
+      const next = ofRarestOperator(left, this.#chosen);
+      if (!next) break;
+      this.#chosen.push(next);
     }
     const nowMs = this.#platform.now();
     const serves = ({ id }: ProxyInfo) => (this.#hostPenaltyUntilMs.get(`${id} ${host}`) ?? -Infinity) <= nowMs;
@@ -193,12 +195,20 @@ export class Directory {
   }
 }
 
+/** The first of the proxies whose operator runs the fewest chosen ones, so that operators can confirm each other. */
+function ofRarestOperator(proxies: readonly ProxyInfo[], chosen: readonly ProxyInfo[]): ProxyInfo | undefined {
+  const countOf = (proxy: ProxyInfo) => chosen.filter(({ operator }) => operator === proxy.operator).length;
+  const least = Math.min(...proxies.map(countOf));
+  return proxies.find((proxy) => countOf(proxy) === least);
+}
+
 function isProxyInfo(value: unknown): value is ProxyInfo {
   if (typeof value !== "object" || value === null) return false;
-  const { id, name, url, webTransport, udp } = value as Record<string, unknown>;
+  const { id, name, url, webTransport, udp, operator } = value as Record<string, unknown>;
   const isNamed =
     typeof id === "string" && typeof name === "string" && typeof url === "string" && /^https?:\/\//.test(url);
-  return isNamed && isWebTransportAddress(webTransport) && isUdpAddress(udp);
+  const isOwned = operator === undefined || typeof operator === "string";
+  return isNamed && isOwned && isWebTransportAddress(webTransport) && isUdpAddress(udp);
 }
 
 function isWebTransportAddress(value: unknown): boolean {

@@ -214,6 +214,7 @@ export class Engine {
         symbolCount: 0,
         generationCount: 0,
         feedbackFrames: 0,
+        agreeingOperators: 0,
         proxies: [],
       };
       this.#post({ type: "failed", requestId, rejection: { kind: "requestInvalid", message: messageOf(error) } }, []);

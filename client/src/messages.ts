@@ -20,6 +20,8 @@ export interface StartOptions {
   cache?: CacheMode;
   pageOrigin?: string;
   mode: MutpMode;
+  /** Who runs each proxy. */
+  operators?: readonly string[];
   symbolBytes?: number;
   generationSize?: number;
   windowPackets?: number;

@@ -13,6 +13,9 @@ export type { FieldType, RecordField } from "./record-field";
 
 export const SOURCES = ["extension", "cli", "library"] as const;
 export const OUTCOMES = ["complete", "failed", "aborted"] as const;
+/** Who says that the bytes are true, the weakest first. */
+export const VOUCHERS = ["nobody", "agreement", "site", "publisher"] as const;
+export type Voucher = (typeof VOUCHERS)[number];
 export const PURPOSES = ["request", "comparison"] as const;
 
 export const RECORD_FIELDS = {
@@ -372,6 +375,15 @@ export const RECORD_FIELDS = {
     help: "What carried the packets; mixed if the proxies differ.",
   },
   proxies: { label: "By proxy", type: "text", computed: true, help: "The counts of each proxy, as JSON." },
+  vouchedBy: {
+    label: "Vouched by",
+    type: "choice",
+    values: VOUCHERS,
+    record: "optional",
+    help:
+      "Who says that the bytes are true: the publisher's signature, the site (by its digests, or because it sent the " +
+      "bytes itself), proxies of two operators that agree, or nobody. If parts differ, the weakest counts.",
+  },
   ...DERIVED_FIELDS,
 } as const satisfies Record<string, RecordField>;
 

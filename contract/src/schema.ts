@@ -373,6 +373,8 @@ export const ListedProxy = z
     url: plainUrl(SCHEMA_LIMITS.proxyUrlChars),
     webTransport: WebTransportAddress.optional(),
     udp: UdpAddress.optional(),
+    /** Who runs the proxy, as it says. */
+    operator: label(SCHEMA_LIMITS.nameChars).optional(),
   })
   .strict();
 export type ListedProxy = z.infer<typeof ListedProxy>;

@@ -219,8 +219,9 @@ export class Registry {
   }
 }
 
-function listed({ id, name, url, webTransport, udp }: FleetProxy): ListedProxy {
-  return { id, name, url, ...(webTransport ? { webTransport } : {}), ...(udp ? { udp } : {}) };
+function listed({ id, name, url, webTransport, udp, operator }: FleetProxy): ListedProxy {
+  const known = operator === undefined ? {} : { operator };
+  return { id, name, url, ...(webTransport ? { webTransport } : {}), ...(udp ? { udp } : {}), ...known };
 }
 
 /**

@@ -21,15 +21,13 @@ export type { ReceiverOptions } from "./receiver/options";
 export type { ReceiverEvent, ReceiverStats } from "./receiver/outcome";
 export {
   DigestAgreement,
-  isDoubtful,
-  isOutvoted,
   Patience,
   statementOf,
   statementOfRejection,
   undecided,
   verdictOf,
-  type Words,
 } from "./receiver/agreement";
+export { isDoubtful, isOutvoted, votersOf, wordsOf } from "./receiver/voters";
 export type { ByteCheck } from "./receiver/assembly";
 export { Receiver } from "./receiver/receiver";
 export { xorshift128 } from "./rng";

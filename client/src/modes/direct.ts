@@ -221,6 +221,7 @@ class DeliveredPrefix {
     const [got, expected] = await Promise.all([this.#hasher.digest(), this.#download.digest()]);
     if (got === null || got !== expected)
       throw new DownloadError("originChanged", "The origin's bytes differ from those that were delivered.");
+    this.#download.handleEqualToSite();
     return bytes.subarray(known.length);
   }
 }

@@ -15,13 +15,16 @@ import {
   statementOfRejection,
   undecided,
   verdictOf,
+  votersOf,
+  wordsOf,
   type ByteCheck,
-  type Words,
 } from "@tributary/protocol";
+import type { Voucher } from "@tributary/contract/record-fields";
 import type { ActiveDownload } from "../active-download";
 import type { ProxyInfo } from "../api";
 import { DownloadError, faultOf } from "../errors";
 import type { HttpPlan } from "./http-chunks";
+import { operatorsOf, voucherOf } from "../operators";
 import { fetchThrough, readerOf } from "./proxy-http";
 
 export interface AgreementEvents {
@@ -46,6 +49,7 @@ export class HttpAgreement implements ByteCheck {
   readonly #name: string;
   readonly #speakers: Speaker[];
   readonly #digests: DigestAgreement;
+  readonly #voters: readonly number[];
   readonly #patience = new Patience();
   readonly #controller = new AbortController();
   #plan: HttpPlan | undefined;
@@ -72,7 +76,9 @@ export class HttpAgreement implements ByteCheck {
     this.#name = name;
     this.#events = events;
     this.#speakers = proxies.map(() => ({ head: undefined, serverFetchMs: 0, failure: undefined }));
-    this.#digests = new DigestAgreement(proxies.length);
+    const operators = operatorsOf(proxies);
+    this.#digests = new DigestAgreement(proxies.length, operators);
+    this.#voters = votersOf(proxies.length, operators);
     proxies.forEach((_, index) => void this.#hear(index));
   }
 
@@ -101,6 +107,11 @@ export class HttpAgreement implements ByteCheck {
 
   isTrue(index: number, bytes: Uint8Array): boolean {
     return this.#digests.isTrue(index, (this.#download.platform.hash ?? sha256)(bytes));
+  }
+
+  /** Who vouches for what is decided. Undefined while nothing is. */
+  get voucher(): Voucher | undefined {
+    return this.#digests.decidedCount === 0 ? undefined : voucherOf(this.#digests);
   }
 
   /** Nothing that this proxy says counts any more. */
@@ -174,7 +185,8 @@ export class HttpAgreement implements ByteCheck {
     const said = ({ head, failure }: Speaker) => (failure ? statementOfRejection(failure) : head && statementOf(head));
     const able = this.#speakers.filter((speaker) => !speaker.failure || said(speaker) !== undefined);
     if (able.length === 0) return this.#giveUp(this.#speakers[0]!.failure!);
-    const verdict = verdictOf(able.map(said), this.#patience.mayWait(this.#nowMs()));
+    const voters = able.map((speaker) => this.#voters[this.#speakers.indexOf(speaker)]!);
+    const verdict = verdictOf(able.map(said), this.#patience.mayWait(this.#nowMs()), voters);
     const agreeing = able.filter((each) => verdict.kind === "decided" && said(each) === verdict.statement);
     // An empty body has only an end.
     const isOpen = verdict.kind === "open" || (agreeing[0]?.head?.totalBytes === 0 && !this.#mayEnd(agreeing[0].head));
@@ -197,15 +209,14 @@ export class HttpAgreement implements ByteCheck {
     return !isDoubtful(this.#wordsOn(statementOf(head))) || !this.#patience.mayWait(this.#nowMs());
   }
 
-  /** What the proxies say about the plan. Failed ones count if they spoke. */
-  #wordsOn(statement: string): Words {
-    const words = { agreeing: 0, opposing: 0, silent: 0 };
-    for (const { head, failure } of this.#speakers) {
-      if (head && statementOf(head) === statement) words.agreeing++;
-      else if (head || (failure && statementOfRejection(failure) !== undefined)) words.opposing++;
-      else if (!failure) words.silent++;
-    }
-    return words;
+  /** What the operators say about the plan. Failed proxies count if they spoke. */
+  #wordsOn(statement: string): ReturnType<typeof wordsOf> {
+    const words = this.#speakers.map(({ head, failure }) => {
+      if (head && statementOf(head) === statement) return "agrees";
+      if (head || (failure && statementOfRejection(failure) !== undefined)) return "opposes";
+      return failure ? undefined : "silent";
+    });
+    return wordsOf(words, this.#voters);
   }
 
   #settleBlocks(blockCount: number): void {

@@ -12,6 +12,7 @@ import type { RequestTrace } from "../messages";
 import type { NetworkMemory } from "../memory";
 import type { ModeResult, ActiveDownload } from "../active-download";
 import type { Session, SessionPool } from "../session";
+import { operatorsOf, voucherOf } from "../operators";
 import type { Slots } from "../slots";
 import { StallWatch } from "../stall";
 import { cutAfter, cutBefore, cutEnd, cutFault } from "./cuts";
@@ -229,6 +230,7 @@ class MutpDownload {
       users.map(({ key }) => key),
       {
         known,
+        operators: operatorsOf(this.#proxies),
         chunkBytesMax,
         traced: this.#download.traced,
         url: request.url,
@@ -258,6 +260,8 @@ class MutpDownload {
               traced,
               this.#download.tally.generationsOf(requestId),
             );
+          const stats = this.#lastStats.get(requestId);
+          if (stats && stats.deliveredBytes > 0) this.#download.vouch(voucherOf(stats));
           this.#stops.delete(stop);
           for (const release of releases) release();
           onClosed();

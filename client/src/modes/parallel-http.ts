@@ -75,6 +75,7 @@ class ParallelTransfer {
     this.#watch.pause();
     this.#abort.unlink();
     this.#agreement.stop();
+    this.#task.download.vouch(this.#agreement.voucher);
     for (const lane of this.#lanes) lane.abort();
     this.#wake();
   }

@@ -94,6 +94,7 @@ class SplitTransfer {
     this.#watch.pause();
     this.#abort.unlink();
     this.#agreement.stop();
+    this.#task.download.vouch(this.#agreement.voucher);
     this.#split.stop();
     for (const { controller } of this.#answers.values()) controller.abort();
     this.#resolvePlanned();

@@ -5,7 +5,7 @@
 import type { Column, Database, Kind, Queries } from "./database";
 import { COLUMNS, ERROR_COLUMNS } from "./fields";
 
-const SCHEMA_VERSION = 2;
+const SCHEMA_VERSION = 3;
 
 const SQL_TYPES: Record<Column["kind"], string> = {
   text: "TEXT",
@@ -58,6 +58,9 @@ const ENROLMENT: readonly string[] = [
     digest VARCHAR PRIMARY KEY, author VARCHAR, expires_at_ms DOUBLE PRECISION, used_by VARCHAR)`,
 ];
 
+/** Version 3: who vouches for a download. The table of version 1 gets a column for it at its end. */
+const VOUCHERS = "ALTER TABLE downloads ADD COLUMN IF NOT EXISTS vouched_by TEXT";
+
 /**
  * Makes the tables of an empty database, or adds what an older version lacks, all or none. Throws if a newer Origo made
  * the tables.
@@ -81,7 +84,8 @@ export async function migrate(database: Database): Promise<void> {
       ...tracesTable(kind),
       ...ADMINISTRATION,
     ];
-    for (const statement of [...(version === 0 ? first : []), ...ENROLMENT]) await inside.run(statement);
+    const statements = [...(version === 0 ? first : []), ...(version < 2 ? ENROLMENT : []), VOUCHERS];
+    for (const statement of statements) await inside.run(statement);
     await inside.run("DELETE FROM origo_schema");
     await inside.run("INSERT INTO origo_schema VALUES ($1)", [SCHEMA_VERSION]);
   });

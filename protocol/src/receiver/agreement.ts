@@ -10,6 +10,7 @@ import { LIMITS, TIMING } from "../limits";
 import type { PlanHead } from "../types";
 import type { ByteCheck } from "./assembly";
 import { sameBytes, type Trusted } from "./verification";
+import { isOutvoted, votersOf, votes, wordsOf } from "./voters";
 
 /** What one proxy says. Undefined: it has not spoken yet, but it still can. */
 export type Statement = string | undefined;
@@ -18,31 +19,20 @@ export type Statement = string | undefined;
 export type Verdict =
   { kind: "decided"; statement: string } | { kind: "unsaid" } | { kind: "open" } | { kind: "split" };
 
-export function verdictOf(statements: readonly Statement[], mayWait: boolean): Verdict {
-  const counts = new Map<string, number>();
-  for (const statement of statements)
-    if (statement !== undefined) counts.set(statement, (counts.get(statement) ?? 0) + 1);
+/** `voters`: the voter of each proxy (voters.ts). By default each proxy is one. */
+export function verdictOf(
+  statements: readonly Statement[],
+  mayWait: boolean,
+  voters: readonly number[] = [...statements.keys()],
+): Verdict {
+  const { counts, spoken } = votes(statements, voters);
   if (counts.size === 0) return { kind: "unsaid" };
-  const [statement, most] = [...counts].reduce((best, next) => (next[1] > best[1] ? next : best));
-  const spoken = [...counts.values()].reduce((sum, count) => sum + count, 0);
-  const isMajority = 2 * most > spoken;
+  const [[statement, most], next] = [...counts].sort(([, a], [, b]) => b - a) as [[string, number], [string, number]?];
+  const isMajority = 2 * most > spoken && most > (next?.[1] ?? 0);
   if (isMajority && most > 1) return { kind: "decided", statement };
-  if (spoken < statements.length && mayWait) return { kind: "open" };
+  if (statements.includes(undefined) && mayWait) return { kind: "open" };
   return isMajority ? { kind: "decided", statement } : { kind: "split" };
 }
-
-/** How many proxies agree with what is decided, contradict it, or may still do so. */
-export interface Words {
-  agreeing: number;
-  opposing: number;
-  silent: number;
-}
-
-/** Whether as many proxies contradict what is decided as agree with it. */
-export const isOutvoted = ({ agreeing, opposing }: Words): boolean => opposing > 0 && opposing >= agreeing;
-
-/** Whether what is decided may still be outvoted. */
-export const isDoubtful = ({ agreeing, opposing, silent }: Words): boolean => opposing + silent >= agreeing;
 
 /**
  * Plans with different statements cannot be of one body. Validators are not part of it, because servers behind one name
@@ -118,9 +108,22 @@ const newAnnounced = (agreedCount = 0): Announced => ({
 export class DigestAgreement {
   readonly #proxies: Announced[];
   readonly #decided: string[] = [];
+  readonly #operators: readonly string[] | undefined;
+  readonly #voters: readonly number[];
 
-  constructor(proxyCount: number) {
+  /** `operators`: who runs each proxy. By default somebody else runs each. */
+  constructor(proxyCount: number, operators?: readonly string[]) {
     this.#proxies = Array.from({ length: proxyCount }, () => newAnnounced());
+    this.#operators = operators;
+    this.#voters = votersOf(proxyCount, operators);
+  }
+
+  /** How many operators have said all that is decided. */
+  get agreeingOperators(): number {
+    const agreeing = [...this.#proxies.keys()].filter(
+      (index) => this.#proxies[index]!.agreedCount >= this.#decided.length,
+    );
+    return new Set(agreeing.map((index) => this.#operators?.[index] ?? index)).size;
   }
 
   /** The digests of the generations below it are decided. */
@@ -166,9 +169,11 @@ export class DigestAgreement {
 
   /** Decides the next generation, if it can. `isAsked`: whether this proxy's word counts. */
   decideNext(isAsked: (proxyIndex: number) => boolean, mayWait: boolean): Verdict["kind"] {
+    const asked = [...this.#proxies.keys()].filter(isAsked);
     const verdict = verdictOf(
-      this.#proxies.filter((_, index) => isAsked(index)).map(({ ahead }) => ahead[0]),
+      asked.map((index) => this.#proxies[index]!.ahead[0]),
       mayWait,
+      asked.map((index) => this.#voters[index]!),
     );
     if (verdict.kind !== "decided") return verdict.kind;
     const index = this.#decided.push(verdict.statement) - 1;
@@ -188,14 +193,19 @@ export class DigestAgreement {
     });
   }
 
-  /** The first generation in which as many proxies contradict what is decided as agree with it. */
+  /** The first generation in which as many voters contradict what is decided as agree with it. */
   get outvotedAt(): number | undefined {
-    const supports = (index: number) => this.#proxies.filter(({ agreedCount }) => agreedCount > index).length;
-    const opposes = (index: number) =>
-      this.#proxies.filter(({ differsAt, agreedCount }) => differsAt === index && agreedCount <= index).length;
+    const wordsOn = (index: number) =>
+      wordsOf(
+        this.#proxies.map(({ differsAt, agreedCount }) => {
+          if (agreedCount > index) return "agrees";
+          return differsAt === index ? "opposes" : undefined;
+        }),
+        this.#voters,
+      );
     return this.#proxies
       .map(({ differsAt }) => differsAt)
-      .find((index) => index !== undefined && opposes(index) > 0 && opposes(index) >= supports(index));
+      .find((index) => index !== undefined && isOutvoted(wordsOn(index)));
   }
 }
 

@@ -24,6 +24,8 @@ export interface ReceiverOptions {
   pageOrigin?: string;
   mode: MutpMode;
   proxyCount: number;
+  /** Who runs each proxy: what proxies of one operator say counts once. By default somebody else runs each. */
+  operators?: readonly string[];
   codec: Codec;
   nowMs: number;
   symbolBytes?: number;

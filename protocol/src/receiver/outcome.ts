@@ -18,5 +18,7 @@ export interface ReceiverStats {
   /** From the start of the receiver to the first data frame. */
   firstPacketMs?: number;
   feedbackFrames: number;
+  /** How many operators have announced the digests of all that was handed on. 0 if nobody was asked for them. */
+  agreeingOperators: number;
   proxies: ProxyStats[];
 }

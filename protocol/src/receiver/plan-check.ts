@@ -5,9 +5,10 @@
 import { headDifference, isSameVersion, strongValidator, type Rejection } from "@tributary/contract";
 import { geometryOf, isRejection } from "../geometry";
 import type { PlanHead, RequestFrame } from "../types";
-import { statementOf, statementOfRejection, type Statement, type Words } from "./agreement";
+import { statementOf, statementOfRejection, type Statement } from "./agreement";
 import type { ProxyState } from "./proxy-state";
 import type { Trusted } from "./verification";
+import { wordsOf, type Words } from "./voters";
 
 /** Why two plans cannot be of the same resource; undefined when they can. */
 export function differenceOf(ours: Trusted["head"], theirs: PlanHead): Rejection | undefined {
@@ -42,20 +43,20 @@ export function saidOtherwise(confirmed: PlanHead, proxy: ProxyState): Rejection
   return got === undefined || got === expected ? undefined : planMismatch(got, expected);
 }
 
-/**
- * How many proxies agree with the confirmed plan, contradict it, or may still do so. Failed ones count if they spoke.
- */
+/** What the voters say about the confirmed plan. Failed proxies count if they spoke. */
 export function wordsOn(confirmed: PlanHead, proxies: readonly ProxyState[]): Words {
   const statement = statementOf(confirmed);
-  const words = { agreeing: 0, opposing: 0, silent: 0 };
-  for (const proxy of proxies) {
+  const words = proxies.map((proxy) => {
     const said = proxy.plan ? statementOf(proxy.plan) : saidBy(proxy);
     proxy.hasAgreed ||= said === statement;
-    if (proxy.hasAgreed) words.agreeing++;
-    else if (said !== undefined || proxy.stats.error?.kind === "planMismatch") words.opposing++;
-    else if (proxy.stats.state !== "failed") words.silent++;
-  }
-  return words;
+    if (proxy.hasAgreed) return "agrees";
+    if (said !== undefined || proxy.stats.error?.kind === "planMismatch") return "opposes";
+    return proxy.stats.state === "failed" ? undefined : "silent";
+  });
+  return wordsOf(
+    words,
+    proxies.map(({ voter }) => voter),
+  );
 }
 
 /** The head with the strong validator that all these proxies sent, if they all sent the same one. */

@@ -38,6 +38,8 @@ export interface FinalFeedback {
 }
 
 export interface ProxyState {
+  /** Whose word this proxy's is (voters.ts). */
+  readonly voter: number;
   readonly stats: ProxyStats;
   asked: boolean;
   /** The request went along with the session's own, so no answer tells the round trip. */
@@ -71,8 +73,9 @@ export interface ProxyState {
   final: FinalFeedback | undefined;
 }
 
-export function newProxy(): ProxyState {
+export function newProxy(voter: number): ProxyState {
   return {
+    voter,
     stats: {
       bytes: 0,
       packets: 0,
@@ -128,7 +131,7 @@ export function startAgain(proxy: ProxyState): void {
   stats.lost += Math.max(0, nextSequence - dataFrames);
   stats.state = "waiting";
   delete stats.error;
-  Object.assign(proxy, { ...newProxy(), stats, hasAgreed });
+  Object.assign(proxy, { ...newProxy(proxy.voter), stats, hasAgreed });
 }
 
 /** A request leaves: the second one soon, the later ones at growing intervals. */

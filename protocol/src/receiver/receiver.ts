@@ -12,7 +12,7 @@ import { beginningsOf, type Beginning, type KnownPath } from "../planner/known";
 import type { Planner } from "../planner/planner";
 import type { DataFrame, FinalReason, Frame, PlanHead, RequestFrame } from "../types";
 import { dataHeaderBytes, encodeFrame, parseFrame } from "../wire/frames";
-import { checkOf, DigestAgreement, isDoubtful, isOutvoted, Patience, undecided, verdictOf } from "./agreement";
+import { checkOf, DigestAgreement, Patience, undecided, verdictOf } from "./agreement";
 import { Assembly } from "./assembly";
 import { checkRequest, requestOf, wantsDigests, type OnPacket, type ReceiverOptions } from "./options";
 import { Outbox } from "./outbox";
@@ -32,6 +32,7 @@ import {
   type ProxyState,
 } from "./proxy-state";
 import type { Trusted } from "./verification";
+import { isDoubtful, isOutvoted, votersOf } from "./voters";
 
 export class Receiver {
   readonly #request: RequestFrame;
@@ -71,9 +72,9 @@ export class Receiver {
     checkRequest(this.#request, this.#beginnings[0]!);
     this.#codec = options.codec;
     this.#startMs = options.nowMs;
-    this.#proxies = Array.from({ length: options.proxyCount }, () => newProxy());
+    this.#proxies = votersOf(options.proxyCount, options.operators).map(newProxy);
     this.#hash = options.hash;
-    this.#agreement = wantsDigests(options) ? new DigestAgreement(options.proxyCount) : undefined;
+    this.#agreement = wantsDigests(options) ? new DigestAgreement(options.proxyCount, options.operators) : undefined;
     this.#outbox = new Outbox(this.#request, this.#beginnings, this.#proxies, options, this.#agreement);
     this.#trusted = options.trusted;
     this.#renewsSessions = options.renewsSessions ?? false;
@@ -197,6 +198,7 @@ export class Receiver {
       generationCount: this.#geometry?.generationCount ?? 0,
       ...(this.#firstPacketMs === undefined ? {} : { firstPacketMs: this.#firstPacketMs }),
       feedbackFrames: this.#outbox.feedbackFrames,
+      agreeingOperators: this.#agreement?.agreeingOperators ?? 0,
       proxies,
     };
   }
@@ -307,7 +309,8 @@ export class Receiver {
   #settlePlan(nowMs: number): void {
     if (this.#trusted) return this.#head && this.#confirm(this.#head, nowMs);
     const heard = this.#proxies.filter(plans.isHeard);
-    const verdict = verdictOf(heard.map(plans.saidBy), this.#patience.mayWait(nowMs));
+    const voters = heard.map(({ voter }) => voter);
+    const verdict = verdictOf(heard.map(plans.saidBy), this.#patience.mayWait(nowMs), voters);
     this.#patience.note(verdict.kind === "open", nowMs);
     if (verdict.kind === "split") this.#fail(undecided("planMismatch", "plans"), nowMs);
     if (verdict.kind !== "decided") return;

@@ -1,0 +1,10 @@
+/** Operators: who runs the proxies of a download, and what it says that they agree. */
+import type { Voucher } from "@tributary/contract/record-fields";
+import type { ProxyInfo } from "./api";
+
+/** Proxies whose operator Origo does not name count as those of one operator. */
+export const operatorsOf = (proxies: readonly ProxyInfo[]): string[] => proxies.map(({ operator = "" }) => operator);
+
+/** Agreement needs two operators, because whoever runs all proxies can have them all say the same. */
+export const voucherOf = ({ agreeingOperators }: { agreeingOperators: number }): Voucher =>
+  agreeingOperators > 1 ? "agreement" : "nobody";
