@@ -10,7 +10,7 @@ import { Exit, STATUS } from "./exit";
 import { gatewayCommand } from "./gateway";
 import { getCommand } from "./get";
 import { proxiesCommand } from "./proxies";
-import { listCommand, publishCommand, unpublishCommand } from "./publish/commands";
+import { listCommand, publishCommand, unpublishCommand, verifyCommand } from "./publish/commands";
 import { stopped } from "./signals";
 import { print, say } from "./terminal";
 
@@ -21,6 +21,7 @@ const COMMANDS: readonly (() => Command)[] = [
   publishCommand,
   listCommand,
   unpublishCommand,
+  verifyCommand,
   completionCommand,
 ];
 

@@ -1,5 +1,6 @@
 /** `tributary publish`, `list`, `unpublish` and `verify`. */
 import { Command, Option } from "commander";
+import { Exit, STATUS } from "../exit";
 import { origoOption } from "../options";
 import { stopped } from "../signals";
 import { jsonLine, print, say } from "../terminal";
@@ -7,6 +8,7 @@ import { formatBytes, table } from "../view";
 import { keyFileDefault, loadKey, loadOrMakeKey } from "./key";
 import { explained, OrigoLink } from "./origo";
 import { publish, type PublishWords } from "./publish";
+import { isFaulty, parseAddress, verify, type Checked } from "./verify";
 
 interface KeyWords {
   key: string;
@@ -81,6 +83,49 @@ export function unpublishCommand(): Command {
       say(`${name} is withdrawn. Players that have parts of it keep them.\n`);
     });
 }
+
+export function verifyCommand(): Command {
+  return new Command("verify")
+    .description("fetch a publication from every proxy that holds it, and compare with what its publisher signed")
+    .argument("<name|address>", "a name of yours, or the address of any publication")
+    .addOption(origoOption())
+    .addOption(keyOption())
+    .option("-q, --quiet", "print faults only")
+    .option("--json", "print one JSON object")
+    .action(runVerify);
+}
+
+async function runVerify(which: string, words: KeyWords & { quiet?: true }): Promise<void> {
+  const named = parseAddress(which) ?? { origo: words.origo, key: (await loadKey(words.key)).publicKey, name: which };
+  const verified = await explain(verify(named, words.quiet === true));
+  const { holders, name, files } = verified;
+  const copies = holders.filter((each) => each.holder !== "Origo");
+  if (words.json) process.stdout.write(jsonLine(verified));
+  else {
+    const shown = words.quiet ? holders.filter(isFaulty) : holders;
+    const rows = shown.map((each) => [each.holder, String(each.objects), formatBytes(each.bytes), verdictOf(each)]);
+    if (rows.length > 0)
+      print(`${table([["holder", "objects", "bytes", ""], ...rows])}
+`);
+  }
+  if (copies.length === 0) throw new Exit(STATUS.failed, `No live proxy holds all of ${name}.`);
+  const faulty = holders.filter(isFaulty);
+  if (faulty.length > 0)
+    throw new Exit(STATUS.failed, `${faulty.length} of ${holders.length} holders do not have what was signed.`);
+  if (!words.quiet) say(`${name}: ${copies.length} copies, and all ${files} files are what the publisher signed.\n`);
+}
+
+function verdictOf({ missing, wrong, error }: Checked): string {
+  const parts = [
+    ...(wrong.length > 0 ? [`sends false bytes: ${shownOf(wrong)}`] : []),
+    ...(missing.length > 0 ? [`lacks ${shownOf(missing)}`] : []),
+    ...(error === undefined ? [] : [error]),
+  ];
+  return parts.length === 0 ? "true" : parts.join("; ");
+}
+
+const shownOf = (paths: readonly string[]): string =>
+  `${paths.slice(0, 3).join(", ")}${paths.length > 3 ? ` and ${paths.length - 3} more` : ""}`;
 
 async function explain<T>(work: Promise<T>): Promise<T> {
   return work.catch((error: unknown) => {

@@ -77,8 +77,9 @@ export class OrigoLink {
     await this.#act({ kind: "unpublish", name });
   }
 
-  async publication(key: string, name: string): Promise<PublicationResponse> {
-    const { text } = await this.#ask(`/v1/publications/${key}/${name}`, {});
+  /** `query`: that of GET /v1/proxies. */
+  async publication(key: string, name: string, query: string): Promise<PublicationResponse> {
+    const { text } = await this.#ask(`/v1/publications/${key}/${name}${query}`, {});
     return shaped(PublicationResponse, jsonOf(text));
   }
 

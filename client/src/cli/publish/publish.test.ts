@@ -154,4 +154,24 @@ describe("publish", () => {
     expect(origo.released.size).toBe(0);
     expect((await run(["list"])).stderr).toContain("You have published nothing here");
   });
+
+  test("verify: says which proxy lacks what, and which sends false bytes", async () => {
+    write(FILM);
+    const { stdout } = await run(["publish", "My Film"]);
+    const [, address] = /^play +(\S+)/.exec(stdout.toString())!;
+    const whole = await run(["verify", "my-film"]);
+    expect([whole.status, whole.stderr]).toEqual([0, expect.stringContaining("2 copies, and all 3 files are what")]);
+    expect(whole.stdout.toString()).toMatch(/^paris +1 .*true$/m);
+    const id = idOf(SEGMENT);
+    proxies[0]!.objects.delete(id);
+    proxies[1]!.objects.set(id, Buffer.concat([SEGMENT.subarray(1), Buffer.from("x")]));
+    const faulty = await run(["verify", address!, "--key", "none"]);
+    expect(faulty.status).toBe(1);
+    expect(faulty.stdout.toString()).toMatch(/^paris .* lacks hd\/ein teil\.m4s$/m);
+    expect(faulty.stdout.toString()).toMatch(/^oslo .* sends false bytes: hd\/ein teil\.m4s$/m);
+    proxies[0]!.stop();
+    const away = await run(["verify", "my-film", "--json"]);
+    const { holders } = JSON.parse(away.stdout.toString()) as { holders: { holder: string; error?: string }[] };
+    expect(holders.find(({ holder }) => holder === "paris")!.error).toContain("does not answer");
+  });
 });
