@@ -5,7 +5,7 @@
 import type { ResponseHead, Rejection } from "@tributary/contract";
 import type { Trace } from "@tributary/contract/query-schema";
 import type { DownloadRecord, DrawnArm } from "@tributary/contract/schema";
-import type { Mode, OwnRest, ProxyInfo } from "./api";
+import type { Mode, OwnRest, ProxyInfo, Publisher } from "./api";
 import { abortError, DownloadError, messageOf, withoutPasswords } from "./errors";
 import type { RequestTrace } from "./messages";
 import type { Hasher, Platform } from "./platform";
@@ -67,8 +67,8 @@ export class ActiveDownload {
   fallback: Rejection | undefined;
   /** The counts are final when all of these have ended. */
   readonly closing: Promise<void>[] = [];
-  /** Who vouches for every byte, if the client checks each one against signed digests. */
-  sealedBy: Voucher | undefined;
+  /** Who signed the digests with which each byte is checked. Undefined if nobody did. */
+  publisher: Publisher | undefined;
   #vouchedBy: Voucher | undefined;
   #tracedPackets = 0;
   readonly #traces: { fromByte: number; fromMs: number; trace: RequestTrace; generationCount: number }[] = [];
@@ -319,7 +319,7 @@ export class ActiveDownload {
 
   /** `rest` came from the site, so all did if nothing came before. */
   #voucherOf(rest: OwnRest | undefined): Voucher | undefined {
-    if (this.sealedBy !== undefined && rest === undefined) return this.sealedBy;
+    if (this.publisher !== undefined && rest === undefined) return "publisher";
     return rest?.offset === 0 ? "site" : this.#vouchedBy;
   }
 

@@ -7,7 +7,7 @@ import {
   type Rejection,
   type ResponseHead,
 } from "@tributary/contract";
-import type { OUTCOMES, PURPOSES } from "@tributary/contract/record-fields";
+import type { OUTCOMES, PURPOSES, Voucher } from "@tributary/contract/record-fields";
 import type { DownloadRecord, ListedProxy } from "@tributary/contract/schema";
 
 export { MODES, type Mode } from "@tributary/contract";
@@ -112,6 +112,21 @@ export interface Download {
   abort(reason?: unknown): void;
 }
 
+/** Who signed a published file: the key, and the name of the publication. */
+export interface Publisher {
+  key: string;
+  name: string;
+}
+
+/** Who vouched for a download. */
+export interface Vouched {
+  by: Voucher;
+  /** If the publisher did. */
+  publisher?: Publisher;
+  /** The time since the latest such download ended. */
+  ageMs: number;
+}
+
 /** Totals of one proxy since the client was made. */
 export interface LiveProxy {
   id: string;
@@ -122,6 +137,8 @@ export interface LiveProxy {
   innovative: number;
   duplicate: number;
   rttMs: number | null;
+  /** How often it was proven to send false bytes. */
+  lies: number;
 }
 
 /** Totals since the client was made. */
@@ -135,4 +152,6 @@ export interface LiveStats {
   fallbacks: number;
   /** No session could be opened a moment ago, so shares go over HTTP. */
   isOverHttp: boolean;
+  /** One entry for each voucher and publication. Comparisons do not count. */
+  vouched: Vouched[];
 }

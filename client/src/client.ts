@@ -70,6 +70,8 @@ const FAULTS_OVER_HOST: ReadonlySet<RejectionKind> = new Set<RejectionKind>([
   "bodyDiffers",
   "bodyShort",
 ]);
+/** The proxy sent bytes or proofs that do not have the digest that is known to be true or agreed. */
+const LIES: ReadonlySet<RejectionKind> = new Set<RejectionKind>(["digestMismatch", "proofWrong"]);
 /** After one of these the client needs another token. */
 const TOKEN_FAULTS: ReadonlySet<RejectionKind> = new Set<RejectionKind>([
   "tokenExpired",
@@ -185,7 +187,9 @@ export class ProxyClient {
   get live(): LiveStats {
     const { downloads, deliveredBytes, directBytes, fallbacks } = this.#board;
     const proxies = this.#board.snapshot((id) => this.#sessions.stateOf(id));
-    return { proxies, downloads, deliveredBytes, directBytes, fallbacks, isOverHttp: this.#isWithoutTransport };
+    const vouched = this.#board.vouched(this.#platform.now());
+    const isOverHttp = this.#isWithoutTransport;
+    return { proxies, downloads, deliveredBytes, directBytes, fallbacks, isOverHttp, vouched };
   }
 
   /** Asks the proxies of sessions that nobody uses whether they are there. `live` shows soon if they are not. */
@@ -291,6 +295,8 @@ export class ProxyClient {
     const record = await download.record(this.#reporting, rest);
     if (download.rejection !== undefined)
       this.#report(download.rejection, download.request.url, rest === undefined ? undefined : "fallback");
+    if (record.vouchedBy !== undefined && record.purpose !== "comparison")
+      this.#board.noteVouched(record.vouchedBy, download.publisher, this.#platform.now());
     if (this.#reportRecords) this.#reporter.record(record);
     const trace = download.trace();
     if (trace) this.#reporter.trace(trace);
@@ -377,6 +383,7 @@ export class ProxyClient {
   }
 
   #noteProxyFailed(proxy: ProxyInfo, rejection: Rejection, download?: ActiveDownload): void {
+    if (isLie(rejection, download)) this.#board.of(proxy).lies++;
     if (OWN_FAULTS.has(rejection.kind)) this.#directory.penalise(proxy.id);
     if (TOKEN_FAULTS.has(rejection.kind)) this.#directory.renewToken();
     if (download && FAULTS_OVER_HOST.has(rejection.kind)) this.#directory.penalise(proxy.id, hostOf(download));
@@ -401,6 +408,11 @@ export class ProxyClient {
       ...(ledTo === undefined ? {} : { ledTo }),
     });
   }
+}
+
+/** Whether this is proven. If nobody signed the digests, an answer that differs from the others' proves nothing. */
+function isLie({ kind }: Rejection, download: ActiveDownload | undefined): boolean {
+  return LIES.has(kind) || (download?.publisher !== undefined && FAULTS_OVER_HOST.has(kind));
 }
 
 const hostOf = ({ request }: ActiveDownload): string => new URL(request.url).host;

@@ -7,6 +7,7 @@ export {
   type GetOptions,
   type LiveProxy,
   type LiveStats,
+  type Vouched,
   type Mode,
   type OwnRest,
   type ProxyInfo,

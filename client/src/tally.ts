@@ -1,8 +1,10 @@
 /** Counts the received bytes and packets by proxy, for the record of a download and for the client's live totals. */
 import type { Rejection } from "@tributary/contract";
+import type { Voucher } from "@tributary/contract/record-fields";
 import type { TransportName } from "@tributary/contract/schema";
 import type { ProxyStats, ReceiverStats } from "@tributary/protocol";
-import type { LiveProxy, ProxyInfo } from "./api";
+import { putLast } from "./memory";
+import type { LiveProxy, ProxyInfo, Publisher, Vouched } from "./api";
 
 export type ProxyCounts = Pick<
   ProxyStats,
@@ -19,6 +21,8 @@ export interface ProxyTally extends ProxyCounts {
   error?: Rejection;
 }
 
+/** So many publications are remembered for the popup. */
+const VOUCHED_MAX = 16;
 const FIELDS = ["bytes", "packets", "innovative", "duplicate", "late", "rejected", "lost"] as const;
 
 const TOTALS = ["symbolCount", "generationCount", "feedbackFrames"] as const;
@@ -103,6 +107,7 @@ export class LiveBoard {
   directBytes = 0;
   fallbacks = 0;
   readonly #proxies = new Map<string, LiveProxy>();
+  readonly #vouched = new Map<string, Omit<Vouched, "ageMs"> & { atMs: number }>();
 
   readonly onProxy: OnProxy = (info, counts, rttMs) => {
     const proxy = this.of(info);
@@ -116,10 +121,19 @@ export class LiveBoard {
   of({ id, name }: ProxyInfo): LiveProxy {
     let proxy = this.#proxies.get(id);
     if (!proxy) {
-      proxy = { id, name, state: "idle", bytes: 0, packets: 0, innovative: 0, duplicate: 0, rttMs: null };
+      proxy = { id, name, state: "idle", bytes: 0, packets: 0, innovative: 0, duplicate: 0, rttMs: null, lies: 0 };
       this.#proxies.set(id, proxy);
     }
     return proxy;
+  }
+
+  noteVouched(by: Voucher, publisher: Publisher | undefined, atMs: number): void {
+    const key = publisher === undefined ? by : `${publisher.key}/${publisher.name}`;
+    putLast(this.#vouched, key, { by, ...(publisher === undefined ? {} : { publisher }), atMs }, VOUCHED_MAX);
+  }
+
+  vouched(nowMs: number): Vouched[] {
+    return [...this.#vouched.values()].map(({ atMs, ...vouched }) => ({ ...vouched, ageMs: nowMs - atMs }));
   }
 
   snapshot(stateOf: (proxyId: string) => LiveProxy["state"] | undefined): LiveProxy[] {

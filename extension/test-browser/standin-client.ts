@@ -19,7 +19,8 @@ const counts = globalThis as typeof globalThis & { warmCount: number };
 counts.warmCount = 0;
 
 export function createBrowserClient(): Client {
-  const live: Live = { proxies: [], downloads: 0, deliveredBytes: 0, directBytes: 0, fallbacks: 0, isOverHttp: false };
+  const totals = { downloads: 0, deliveredBytes: 0, directBytes: 0, fallbacks: 0 };
+  const live: Live = { proxies: [], ...totals, isOverHttp: false, vouched: [] };
   return {
     live,
     get: (url, options) => download(url, options?.range, live),

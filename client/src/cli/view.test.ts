@@ -12,6 +12,7 @@ const proxy = (name: string, bytes: number) => ({
   innovative: 1,
   duplicate: 0,
   rttMs: 1,
+  lies: 0,
 });
 const live: LiveStats = {
   proxies: [proxy("p1", 300), proxy("p2", 100)],
@@ -20,6 +21,7 @@ const live: LiveStats = {
   directBytes: 0,
   fallbacks: 0,
   isOverHttp: false,
+  vouched: [],
 };
 
 describe("view", () => {

@@ -7,7 +7,16 @@ import { SettingsView, element } from "../shared/controls";
 import { LIVE_CONNECTION } from "../shared/names";
 import { isCarrying, type LiveFigures } from "../shared/runtime";
 import { localize, say } from "../shared/say";
-import { bytesText, percentText, rateText, stateWord, statusSentence, troubleSentence } from "../shared/words";
+import {
+  bytesText,
+  liarsSentence,
+  percentText,
+  rateText,
+  stateWord,
+  statusSentence,
+  troubleSentence,
+  vouchedSentence,
+} from "../shared/words";
 import { COLOURS, History, drawChart } from "./chart";
 import { Merge } from "./merge";
 import { Rates, shownState, wastedShare, type Stream } from "./rates";
@@ -47,11 +56,13 @@ function showFigures(): void {
     streams.filter((stream) => stream.bytesPerSec > 0).length,
   );
   const trouble = troubleSentence(say, settings, figures?.trouble ?? null, location.protocol === "moz-extension:");
-  element("trouble").hidden = trouble === null;
-  if (element("trouble").textContent !== (trouble ?? "")) element("trouble").textContent = trouble ?? "";
+  showText("trouble", trouble);
   const overHttp = figures?.overHttp ?? null;
-  element("over-http").hidden = overHttp === null;
-  element("over-http").textContent = overHttp === null ? "" : say(OVER_HTTP_KEYS[overHttp]);
+  showText("over-http", overHttp && say(OVER_HTTP_KEYS[overHttp]));
+  const vouched = vouchedSentence(say, figures?.vouched ?? []);
+  showText("vouched", vouched);
+  element("vouched").classList.toggle("sure", vouched !== say("vouchedNobody"));
+  showText("liars", liarsSentence(say, figures?.proxies ?? []));
   element("total-rate").textContent = bytesPerSec > 0 ? rateText(bytesPerSec) : "";
   element("no-streams").hidden = streams.length > 0;
   const paths = history.paths(streams.map(({ id }) => id));
@@ -62,6 +73,12 @@ function showFigures(): void {
   element("delivered").textContent = bytesText(delivered);
   element("direct").textContent = bytesText(figures?.directBytes ?? 0);
   element("wasted").textContent = percentText(wastedShare(streams, delivered));
+}
+
+/** Changes nothing if the text is the same, so that a screen reader says it once. */
+function showText(id: string, text: string | null): void {
+  element(id).hidden = text === null;
+  if (element(id).textContent !== (text ?? "")) element(id).textContent = text ?? "";
 }
 
 /** Reuses the rows, so that a screen reader keeps its place. */

@@ -25,6 +25,7 @@ export class Merge {
       directBytes: sum("directBytes"),
       trouble: troubles[0] ?? null,
       overHttp: all.map(({ overHttp }) => overHttp).find((why) => why !== null) ?? null,
+      vouched: all.flatMap(({ vouched }) => vouched),
     };
   }
 }
@@ -37,7 +38,7 @@ function mergeProxies(proxies: readonly LiveProxy[]): LiveProxy[] {
       merged.set(proxy.id, { ...proxy });
       continue;
     }
-    for (const key of ["bytes", "packets", "innovative", "duplicate"] as const) known[key] += proxy[key];
+    for (const key of ["bytes", "packets", "innovative", "duplicate", "lies"] as const) known[key] += proxy[key];
     if (!isCarrying(known.state)) known.state = proxy.state;
     known.rttMs = known.rttMs === null ? proxy.rttMs : Math.min(known.rttMs, proxy.rttMs ?? known.rttMs);
   }

@@ -6,7 +6,7 @@ import { DIRECT_MS } from "../transport/detours";
 import { History } from "./chart";
 import { Merge } from "./merge";
 import { Rates, shownState, wastedShare, type Stream } from "./rates";
-import { bytesText, rateText, statusSentence, troubleSentence } from "../shared/words";
+import { bytesText, liarsSentence, rateText, statusSentence, troubleSentence, vouchedSentence } from "../shared/words";
 
 type Messages = Record<string, { message: string }>;
 const folder = path.join(__dirname, "../../static");
@@ -29,6 +29,7 @@ function figures(atMs: number, bytes: number[], more: Partial<LiveFigures> = {})
     innovative: 0,
     duplicate: 0,
     rttMs: null,
+    lies: 0,
   }));
   return {
     transportId: "t",
@@ -42,6 +43,7 @@ function figures(atMs: number, bytes: number[], more: Partial<LiveFigures> = {})
     directBytes: 0,
     trouble: null,
     overHttp: null,
+    vouched: [],
     ...more,
   };
 }
@@ -152,9 +154,33 @@ describe("popup: words", () => {
   });
 });
 
+describe("popup: who vouches", () => {
+  const publisher = { key: "abcdefghijkl", name: "film" };
+
+  test("is said of what is playing; of what differs the weakest word counts", () => {
+    const told = (...vouched: LiveFigures["vouched"]) => vouchedSentence(say, vouched);
+    expect(told()).toBeNull();
+    const signed = { by: "publisher", publisher, ageMs: 500 } as const;
+    expect(told(signed)).toBe("“film” is signed by its publisher (key abcdefgh…), and every byte is checked.");
+    expect(told(signed, { by: "nobody", ageMs: 60_000 })).toBe(told(signed));
+    expect(told(signed, { by: "nobody", ageMs: 1000 })).toMatch(/^One operator runs all proxies/);
+    expect(told({ by: "site", ageMs: 0 }, { by: "agreement", ageMs: 9000 })).toMatch(/^Proxies of different operators/);
+    expect(told({ ...signed, publisher: { ...publisher, name: "old" }, ageMs: 4000 }, signed)).toContain("“film”");
+  });
+
+  test("names proxies that were proven to send false data", () => {
+    const { proxies } = figures(0, [1, 2, 3]);
+    expect(liarsSentence(say, proxies)).toBeNull();
+    proxies[1]!.lies = 2;
+    expect(liarsSentence(say, proxies)).toMatch(/^The proxy p1 sent false data/);
+    proxies[2]!.lies = 1;
+    expect(liarsSentence(say, proxies)).toMatch(/dropped: p1, p2\./);
+  });
+});
+
 test("popup: a proxy that brings bytes without a session is shown over HTTP", () => {
   const of = (state: string, bytesPerSec: number): Stream => ({
-    ...{ id: "a", name: "a", bytes: 9, packets: 0, innovative: 0, duplicate: 0, rttMs: null, share: 1 },
+    ...{ id: "a", name: "a", bytes: 9, packets: 0, innovative: 0, duplicate: 0, rttMs: null, lies: 0, share: 1 },
     ...{ state, bytesPerSec },
   });
   expect([shownState(of("idle", 1), null), shownState(of("closed", 1), "blocked")]).toEqual(["http", "http"]);

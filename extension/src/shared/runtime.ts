@@ -2,6 +2,7 @@
  * Runtime: messages between the extension's own contexts (background, transport, popup). Their senders are trusted:
  * chrome.runtime delivers messages of this extension only, and the listeners refuse those of content scripts.
  */
+import type { Vouched } from "@tributary/client";
 import type { GivenRule } from "./given-rules";
 import type { BROUGHT_SCRIPTS } from "./names";
 import type { Settings } from "./settings";
@@ -51,6 +52,7 @@ export interface LiveProxy {
   innovative: number;
   duplicate: number;
   rttMs: number | null;
+  lies: number;
 }
 
 /** Whether bytes can come from a proxy in this state. */
@@ -76,6 +78,7 @@ export interface LiveFigures {
   trouble: Trouble | null;
   /** Why shares go over HTTP although the mode sends packets; null if they do not. */
   overHttp: "forbidden" | "blocked" | null;
+  vouched: Vouched[];
 }
 
 /** Why the last chunk went direct. words.ts knows the kinds; `detail` is for people. */

@@ -2,7 +2,9 @@
  * Words: chooses the popup's texts. Pure: `say` is handed in.
  */
 import type { Mode } from "@tributary/contract";
-import { isCarrying, type LiveFigures, type Trouble } from "./runtime";
+import type { Vouched } from "@tributary/client";
+import type { Voucher } from "@tributary/contract/record-fields";
+import { isCarrying, type LiveFigures, type LiveProxy, type Trouble } from "./runtime";
 import type { Say } from "./say";
 import type { Settings } from "./settings";
 
@@ -30,8 +32,8 @@ export function statusSentence(say: Say, settings: Settings, figures: LiveFigure
 }
 
 /** The text `key` with a count in it. The key of the form for one ends in `One`. */
-function countSentence(say: Say, key: string, count: number): string {
-  return count === 1 ? say(`${key}One`) : say(key, String(count));
+function countSentence(say: Say, key: string, count: number, shown = String(count)): string {
+  return count === 1 ? say(`${key}One`, shown) : say(key, shown);
 }
 
 /**
@@ -47,6 +49,38 @@ export function troubleSentence(
 ): string | null {
   if (!settings.enabled || settings.mode === "direct" || trouble === null) return null;
   return causeOf(say, trouble, settings, isFirefox);
+}
+
+/** What ended this long before the latest download still counts as what is playing. */
+const PLAYING_MS = 15_000;
+const KEY_CHARS_SHOWN = 8;
+
+/** Who vouches for what is playing; null if nothing has played. If parts differ, the weakest word counts. */
+export function vouchedSentence(say: Say, vouched: readonly Vouched[]): string | null {
+  const latestMs = Math.min(...vouched.map(({ ageMs }) => ageMs));
+  const [weakest] = vouched
+    .filter(({ ageMs }) => ageMs <= latestMs + PLAYING_MS)
+    .sort((a, b) => rankOf(a) - rankOf(b) || a.ageMs - b.ageMs);
+  if (weakest === undefined) return null;
+  const { by, publisher } = weakest;
+  if (publisher === undefined) return say(VOUCHED_KEYS[by]);
+  return say("vouchedPublisher", publisher.name, publisher.key.slice(0, KEY_CHARS_SHOWN));
+}
+
+/** The weakest first. */
+const VOUCHED_KEYS: Readonly<Record<Voucher, string>> = {
+  nobody: "vouchedNobody",
+  agreement: "vouchedAgreement",
+  site: "vouchedSite",
+  publisher: "vouchedPublisher",
+};
+
+const rankOf = ({ by }: Vouched): number => Object.keys(VOUCHED_KEYS).indexOf(by);
+
+/** Which proxies were proven to send false data; null if none was. */
+export function liarsSentence(say: Say, proxies: readonly LiveProxy[]): string | null {
+  const names = proxies.filter(({ lies }) => lies > 0).map(({ name, id }) => name || id);
+  return names.length === 0 ? null : countSentence(say, "liars", names.length, names.join(", "));
 }
 
 /** A host on the viewer's own device or network. */

@@ -233,16 +233,7 @@ chrome.runtime.onConnect.addListener((connection) => {
 });
 
 function proxiesShown(): LiveProxy[] {
-  return (client?.live.proxies ?? []).map(({ id, name, state, bytes, packets, innovative, duplicate, rttMs }) => ({
-    id,
-    name,
-    state,
-    bytes,
-    packets,
-    innovative,
-    duplicate,
-    rttMs,
-  }));
+  return client?.live.proxies ?? [];
 }
 
 function figures(): LiveFigures {
@@ -259,6 +250,7 @@ function figures(): LiveFigures {
     directBytes: detours.directBytes,
     trouble: detours.trouble,
     overHttp: isForbidden() ? "forbidden" : isOverSessions() && live?.isOverHttp === true ? "blocked" : null,
+    vouched: live?.vouched ?? [],
   };
 }
 
