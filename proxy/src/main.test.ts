@@ -143,6 +143,15 @@ test.each([
   expect(metrics).not.toContain("127.0.0.1");
 });
 
+test("proxy: symbols that are coded anew are timed, too, and nothing is shared", async () => {
+  const { ready } = await startProxy({ CODES_ANEW: "1" });
+  expect((await get(ready.url, "/shared")).sha256).toBe(digest(RESOURCE));
+  const metrics = await (await fetch(`${ready.url}/metrics`)).text();
+  for (const stage of ["input", "coding"])
+    expect(metrics).toMatch(new RegExp(`tributary_coder_stage_seconds_count\\{stage="${stage}"\\} [1-9]`));
+  expect(metrics).toContain('tributary_coder_symbols_total{what="sent"} 0\n');
+});
+
 test("proxy: four clients at the same time through one UDP port cost the origin one fetch", async () => {
   const { ready } = await startProxy();
   let fetches = 0;

@@ -52,9 +52,11 @@ export const PROXY_SETTINGS = {
     max: 1024 * MIB,
     unit: "bytes",
     effect: "narrows",
-    start: { variable: "CODER_BYTES", default: 64 * MIB },
+    start: { variable: "CODER_BYTES", default: 128 * MIB },
     group: "Limits",
-    help: "The most bytes that one proxy holds for making coded packets and of ready ones, for all clients together.",
+    help:
+      "The most bytes that one proxy holds for making coded packets and of ready ones, for all clients together. " +
+      "What viewers watch at the same time takes twice its size. Beyond that, symbols are shared by few.",
   },
   "proxy.coderTasksMax": {
     type: "integer",

@@ -23,6 +23,7 @@ import { Costs } from "./costs";
 import { measureCosts, measureRate } from "./measure";
 import { CoderMetrics, type CoderState } from "./metrics";
 import { SymbolRings } from "./rings";
+import { withTimedEncoders } from "./timed-encoders";
 
 export interface ProxyCoderOptions {
   codec: Codec;
@@ -45,6 +46,7 @@ export class ProxyCoder {
   readonly metrics = new CoderMetrics(() => this.state());
   /** For requests whose symbols are coded anew. */
   readonly encoders: EncoderPool;
+  readonly #onStage = (stage: CoderStage | "sending", ms: number): void => this.metrics.noteStage(stage, ms);
   readonly #costs = new Costs();
   readonly #rings: SymbolRings;
   #service: CoderService | undefined;
@@ -60,7 +62,7 @@ export class ProxyCoder {
     this.#options = options;
     const { codec, limits, rng } = options;
     this.#limits = limits;
-    this.encoders = new EncoderPool(codec, limits.coderBytes);
+    this.encoders = new EncoderPool(withTimedEncoders(codec, this.#onStage));
     this.#rings = new SymbolRings({
       codec,
       rng,
@@ -68,9 +70,8 @@ export class ProxyCoder {
       bytesMax: limits.coderBytes,
       onStage: this.#onStage,
     });
+    this.setLimits(limits);
   }
-
-  readonly #onStage = (stage: CoderStage | "sending", ms: number): void => this.metrics.noteStage(stage, ms);
 
   /** Opens the coders, measures for a moment, and then uses what is cheapest. */
   start(): Promise<void> {
@@ -133,8 +134,10 @@ export class ProxyCoder {
 
   setLimits(limits: CoderLimits): void {
     this.#limits = limits;
-    this.encoders.setLimit(limits.coderBytes);
-    this.#rings.setLimit(limits.coderBytes);
+    // Requests from before a change of `codesAnew` go on, with one generation at a time.
+    const { coderBytes, codesAnew } = limits;
+    this.encoders.setLimit(codesAnew ? coderBytes : 0);
+    this.#rings.setLimit(codesAnew ? 0 : coderBytes);
   }
 
   /** The source of a request's coded symbols. Undefined if they are to be coded anew. `onReady`: there may be more. */

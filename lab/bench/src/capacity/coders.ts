@@ -14,7 +14,14 @@ import {
   slowedCoder,
   type Coder,
 } from "@tributary/native-codec";
-import { EncoderPool, xorshift128, type Codec, type Encoder, type Geometry } from "@tributary/protocol";
+import {
+  EncoderPool,
+  xorshift128,
+  type ChunkSource,
+  type Codec,
+  type Encoder,
+  type Geometry,
+} from "@tributary/protocol";
 import { Costs, SymbolRings } from "@tributary/proxy";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { median } from "../kit/figures";
@@ -39,6 +46,8 @@ export interface Sharing {
   sharedMs: number;
   /** Of it: handing. */
   handedMs: number;
+  /** The channel in less memory and in more than it needs. Its viewers get some packets each, in turns. */
+  memory: { bytes: number; anewMs: number; sharedMs: number }[];
 }
 
 const SYMBOLS = 128;
@@ -196,6 +205,9 @@ const GROUPS = Math.floor(160e6 / GROUP_BYTES);
 const MEMORY_BYTES = 1024 * 1024 * 1024;
 /** Symbols that are coded at once. */
 const PASS = 16;
+const MIB = 2 ** 20;
+const MEMORIES = [64, 128, 256, 512].map((mib) => mib * MIB);
+const MEMORY_WATCHED = 2;
 
 /**
  * With symbols that are coded for each viewer alone, and from rings that begin empty. One thread does all of it, and
@@ -238,7 +250,30 @@ function measureSharing(codec: Codec): Sharing {
     anewMs: anewMs / VIEWERS / WATCHED.anew,
     sharedMs: allMs / groups,
     handedMs: handedMs / groups,
+    memory: MEMORIES.map((bytes) => measureMemory(codec, bytes, source, geometry)),
   };
+}
+
+/** All viewers take their groups in turns, a pass of each, so all groups of the channel are in demand. */
+function measureMemory(codec: Codec, bytes: number, source: ChunkSource, geometry: Geometry): Sharing["memory"][0] {
+  const passes = SYMBOLS / PASS;
+  const groupOf = (turn: number): number => ((turn % VIEWERS) + watchedOf(turn)) % GROUPS;
+  const watchedOf = (turn: number): number => Math.floor(turn / VIEWERS / passes);
+  const [seeds, out] = [SEEDS.subarray(0, PASS), new Uint8Array(PASS * SYMBOL_BYTES)];
+  const pool = new EncoderPool(codec, bytes);
+  const anewMs = msOf(passes * MEMORY_WATCHED, (turn) =>
+    pool.encoderOf(source, geometry, groupOf(turn)).encodeSeeds(seeds, out),
+  );
+  pool.free();
+  const rings = new SymbolRings({ codec, rng: xorshift128(1), costs: new Costs(), bytesMax: bytes });
+  const sharedMs = msOf(passes * MEMORY_WATCHED, (turn) => {
+    const viewing = (turn % VIEWERS) + VIEWERS * watchedOf(turn);
+    const supply = rings.supplyFor(viewing, geometry, source, () => undefined);
+    for (let left = PASS - 1; left >= 0; left--) supply.next(groupOf(turn), (limit) => Math.min(limit, left));
+  });
+  rings.close();
+  const groups = VIEWERS * MEMORY_WATCHED;
+  return { bytes, anewMs: anewMs / groups, sharedMs: sharedMs / groups };
 }
 
 /** `serve` gives one viewer one group. Each such viewing has its own number, as a download has. */

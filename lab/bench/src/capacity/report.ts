@@ -166,6 +166,10 @@ function coderTable({ engine, bytesPerSec, queue, sharing }: CoderResults): stri
     ["of it handing out", `${sharing.handedMs.toFixed(3)} ms`],
     ["viewers that two cores carry, coded anew", viewersOf(sharing.anewMs, 2)],
     ["the same, shared", viewersOf(sharing.sharedMs, 2)],
+    ...sharing.memory.map(({ bytes, anewMs, sharedMs }) => [
+      `all groups of 160 MB in turns, memory of ${bytes / 2 ** 20} MiB: anew, shared`,
+      `${anewMs.toFixed(3)} ms, ${sharedMs.toFixed(3)} ms`,
+    ]),
   ];
   return `Coders without network, groups of 128 x 4 KB (${engine})\n\n${table(["what", "value"], lines)}`;
 }
