@@ -202,7 +202,7 @@ function parentsOf(level: Uint8Array, padding: Uint8Array, hash: Hash): Uint8Arr
 
 const powerOfTwo = (count: number): number => 2 ** Math.ceil(Math.log2(count));
 
-function joined(parts: readonly Uint8Array[]): Uint8Array {
+export function joined(parts: readonly Uint8Array[]): Uint8Array {
   const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {

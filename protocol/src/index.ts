@@ -45,7 +45,6 @@ export {
   UDP_TOKEN_BYTES,
   type UdpPacket,
 } from "./wire/udp";
-export type { Trusted } from "./receiver/verification";
 export type {
   ChunkSource,
   Coding,

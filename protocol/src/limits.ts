@@ -33,6 +33,9 @@ export const LIMITS = {
   symbolBytesDefault: 1088,
   /** The cost of decoding a byte grows with the size of its generation. */
   generationSizeMax: 128,
+  /** Generations of an object are whole blocks of 16 KiB. */
+  objectSymbolBytes: 1024,
+  objectGenerationSizeDefault: 32,
   generationSizeDefault: 24,
   /** Mode `coded`: larger generations need less redundancy, and smaller ones are complete sooner. */
   codedGenerationSizeDefault: 128,
@@ -63,6 +66,10 @@ export const LIMITS = {
   digestsPerFrameMax: 64,
   /** A proxy announces at most this many digests that the client has not confirmed. */
   digestsAheadMax: 1024,
+  /** A frame of a proof fits a data channel's message: `channelMessageBytesMax` minus 10 bytes, by 32. */
+  proofDigestsPerFrameMax: 34,
+  /** A proxy sends at most this many digests of proofs that the client has not confirmed: three pieces or more. */
+  proofDigestsAheadMax: 256,
   /** The message is one sentence for people. */
   rejectMessageBytesMax: 512,
   /** The receiver keeps this many data frames of a proxy until the proxy's plan arrives. */
@@ -117,6 +124,8 @@ export const FEEDBACK_EVERY_PACKETS_DEFAULT = 24;
 export const PLAN_REPEAT_PACKETS = 4;
 /** A proxy that has data to send announces new digests at most once in this many data frames. */
 export const DIGEST_EVERY_PACKETS = 16;
+/** Proofs of the first piece do not wait for their turn between data frames. */
+export const PROOF_DIGESTS_URGENT = 64;
 /** A proxy hashes at most this much for one frame of digests, so that no frame keeps the process busy for long. */
 export const DIGEST_HASHED_BYTES_MAX = 512 * 1024;
 /** Uncoded: a packet counts as lost once this many later packets were reported. */

@@ -26,6 +26,8 @@ export interface ChunkSource {
   digest?(start: number, end: number): Uint8Array;
   /** Sources with the same name have the same bytes, so that senders can share what they code of them. */
   readonly name?: string;
+  /** The proof of a piece, as `Tree.proofOf` makes it; pieces are numbered from the object's start. Objects only. */
+  proof?(piece: number): Uint8Array;
 }
 
 export interface RequestFrame {
@@ -47,6 +49,8 @@ export interface RequestFrame {
   pageOrigin?: string;
   /** The proxy is to announce the digests of its generations: protocol.md §9.1. */
   digests?: boolean;
+  /** The proxy is to send the proofs of the object's pieces: protocol.md §9.2. */
+  proofs?: boolean;
 }
 
 /** The part from `start` to `end` (in 65535ths) of each generation from `firstGeneration` on: protocol.md §8.2. */
@@ -121,6 +125,15 @@ export interface DigestFrame {
   digests: Uint8Array[];
 }
 
+/** Digests of the proofs of all pieces that the body touches, from the one with the number `firstDigest` on. */
+export interface ProofFrame {
+  type: "proof";
+  requestId: number;
+  firstDigest: number;
+  /** 32 bytes each. */
+  digests: Uint8Array;
+}
+
 export interface RejectFrame {
   type: "reject";
   requestId: number;
@@ -135,6 +148,9 @@ export type Frame =
   | DigestFrame
   /** The client has this proxy's digests of the generations below `digestCount`. */
   | { type: "digestsHeard"; requestId: number; digestCount: number }
+  | ProofFrame
+  /** The client needs none of the proofs' digests below `digestCount` any more. */
+  | { type: "proofHeard"; requestId: number; digestCount: number }
   | DataFrame
   | FeedbackFrame
   | GrantFrame

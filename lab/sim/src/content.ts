@@ -21,9 +21,14 @@ export function sha256(bytes: Uint8Array): Uint8Array {
   return createHash("sha256").update(bytes).digest();
 }
 
-/** Makes a source with `available()` readable bytes. */
-export function sourceOf(original: Uint8Array, available: () => number): ChunkSource {
+/** Makes a source with `available()` readable bytes. `proof` is that of an object. */
+export function sourceOf(
+  original: Uint8Array,
+  available: () => number,
+  proof?: (piece: number) => Uint8Array,
+): ChunkSource {
   return {
+    ...(proof ? { proof } : {}),
     totalBytes: original.length,
     get availableBytes() {
       return available();

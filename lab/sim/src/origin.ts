@@ -9,6 +9,8 @@ interface OriginPlace {
   /** The proxy has the whole chunk already if there is no leg. */
   leg: OriginLeg | undefined;
   original: Uint8Array;
+  /** Gives the proofs of an object's pieces. */
+  proof?: ((piece: number) => Uint8Array) | undefined;
   /** Time between two looks at what has arrived. */
   stepMs: number;
   /** False when the sender was replaced, or when its origin failed. */
@@ -19,12 +21,12 @@ interface OriginPlace {
 
 /** Gives `sender` its plan when the head is at the proxy, then calls `onBytes` until all bytes are there. */
 export function feedFromOrigin(sender: Sender, head: Omit<PlanHead, "serverFetchMs">, place: OriginPlace): void {
-  const { events, leg, original, stepMs } = place;
+  const { events, leg, original, proof, stepMs } = place;
   const plan = { ...head, serverFetchMs: leg?.rttMs ?? 0 };
   if (!leg)
     return sender.handlePlan(
       plan,
-      sourceOf(original, () => original.length),
+      sourceOf(original, () => original.length, proof),
     );
   const headMs = events.nowMs + leg.rttMs;
   const available = () => {
@@ -38,7 +40,7 @@ export function feedFromOrigin(sender: Sender, head: Omit<PlanHead, "serverFetch
   });
   const onHead = events.register(() => {
     if (!place.isCurrent()) return;
-    sender.handlePlan(plan, sourceOf(original, available));
+    sender.handlePlan(plan, sourceOf(original, available, proof));
     events.schedule(events.nowMs, onStep, 0);
   });
   events.schedule(headMs, onHead, 0);

@@ -9,7 +9,6 @@ import type { Rejection } from "@tributary/contract";
 import { LIMITS, TIMING } from "../limits";
 import type { PlanHead } from "../types";
 import type { ByteCheck } from "./assembly";
-import { sameBytes, type Trusted } from "./verification";
 import { isOutvoted, votersOf, votes, wordsOf } from "./voters";
 
 /** What one proxy says. Undefined: it has not spoken yet, but it still can. */
@@ -214,14 +213,11 @@ function compare(proxy: Announced, index: number, isEqual: boolean): void {
   else if (proxy.differsAt === undefined) proxy.agreedCount = Math.max(proxy.agreedCount, index + 1);
 }
 
-/** Bytes are checked with trusted digests, or with the ones on which the proxies agree. */
+/** Bytes are checked with the digests on which the proxies agree. */
 export function checkOf(
-  trusted: Trusted | undefined,
   agreement: DigestAgreement | undefined,
   hash: ((bytes: Uint8Array) => Uint8Array) | undefined,
 ): ByteCheck | undefined {
-  if (trusted)
-    return { isKnown: () => true, isTrue: (index, bytes) => sameBytes(trusted.hash(bytes), trusted.digests[index]!) };
   if (!agreement || !hash) return undefined;
   return {
     isKnown: (index) => index < agreement.decidedCount,

@@ -3,13 +3,13 @@
  * and §4.1.
  */
 import type { ByteRange, CacheMode } from "@tributary/contract";
+import { BLOCK_BYTES, type ObjectName } from "@tributary/contract/tree";
 import type { Codec } from "../codec";
 import { LIMITS } from "../limits";
 import type { Beginning, KnownPath } from "../planner/known";
 import type { MutpMode, RequestFrame } from "../types";
 import { encodeFrame, parseFrame } from "../wire/frames";
 import type { PacketFate } from "./proxy-state";
-import type { Trusted } from "./verification";
 
 /** Called for each data frame as it is counted. A frame that could not be read has generation 0. */
 export type OnPacket = (atMs: number, proxyIndex: number, generationIndex: number, fate: PacketFate) => void;
@@ -40,11 +40,14 @@ export interface ReceiverOptions {
   renewsSessions?: boolean;
   /** Mode `coded`: what is known of each proxy. */
   known?: readonly (KnownPath | undefined)[];
-  /** Only bytes that have these digests are handed on. Without digests the proxies are believed. */
-  trusted?: Trusted;
   /**
-   * SHA-256. With it, several proxies are asked for the digests of what they fetched, and only bytes on which they
-   * agree are handed on. A single proxy is believed.
+   * The object that `url` names. It needs `hash`. Only its bytes are handed on. The range must be whole blocks, and so
+   * are generations.
+   */
+  object?: ObjectName;
+  /**
+   * SHA-256. With it and without an object, several proxies are asked for the digests of what they fetched, and only
+   * bytes on which they agree are handed on. A single proxy is believed.
    */
   hash?: (bytes: Uint8Array) => Uint8Array;
   onPacket?: OnPacket;
@@ -52,13 +55,13 @@ export interface ReceiverOptions {
 
 export function requestOf(options: ReceiverOptions): RequestFrame {
   const coded = options.mode === "coded";
+  const { symbolBytes, generationSize } = sizesOf(options);
   return {
     type: "request",
     requestId: options.requestId,
     mode: options.mode,
-    symbolBytes: options.symbolBytes ?? LIMITS.symbolBytesDefault,
-    generationSize:
-      options.generationSize ?? (coded ? LIMITS.codedGenerationSizeDefault : LIMITS.generationSizeDefault),
+    symbolBytes,
+    generationSize,
     windowPackets: options.windowPackets ?? (coded ? LIMITS.firstPacketsDefault : LIMITS.windowPacketsDefault),
     url: options.url,
     ...(options.range ? { range: options.range } : {}),
@@ -66,12 +69,27 @@ export function requestOf(options: ReceiverOptions): RequestFrame {
     ...(options.cache === undefined ? {} : { cache: options.cache }),
     ...(options.pageOrigin === undefined ? {} : { pageOrigin: options.pageOrigin }),
     ...(wantsDigests(options) ? { digests: true } : {}),
+    ...(options.object ? { proofs: true } : {}),
   };
 }
 
-/** Trusted digests need no others, and a single proxy has nobody to agree with. */
-export function wantsDigests({ hash, trusted, proxyCount }: ReceiverOptions): boolean {
-  return hash !== undefined && trusted === undefined && proxyCount > 1;
+/** For an object, sizes that do not make generations of whole blocks give way to the usual ones. */
+function sizesOf(options: ReceiverOptions): Pick<RequestFrame, "symbolBytes" | "generationSize"> {
+  const { object, mode } = options;
+  const coded = mode === "coded" ? LIMITS.codedGenerationSizeDefault : undefined;
+  if (!object) {
+    const { symbolBytes = LIMITS.symbolBytesDefault } = options;
+    return { symbolBytes, generationSize: options.generationSize ?? coded ?? LIMITS.generationSizeDefault };
+  }
+  const { symbolBytes = LIMITS.objectSymbolBytes } = options;
+  const { generationSize = coded ?? LIMITS.objectGenerationSizeDefault } = options;
+  if ((symbolBytes * generationSize) % BLOCK_BYTES === 0) return { symbolBytes, generationSize };
+  return { symbolBytes: LIMITS.objectSymbolBytes, generationSize: coded ?? LIMITS.objectGenerationSizeDefault };
+}
+
+/** An object's digests come with proofs, and a single proxy has nobody to agree with. */
+export function wantsDigests({ hash, object, proxyCount }: ReceiverOptions): boolean {
+  return hash !== undefined && object === undefined && proxyCount > 1;
 }
 
 /** Throws if the proxies' parser would refuse the request. */

@@ -19,6 +19,7 @@ import {
   type FinalFeedback,
   type ProxyState,
 } from "./proxy-state";
+import type { ObjectProofs } from "./proofs";
 
 export class Outbox {
   /** Feedback frames and grants sent so far. */
@@ -29,6 +30,7 @@ export class Outbox {
   readonly #everyPackets: number;
   readonly #everyMsWanted: number | undefined;
   readonly #agreement: DigestAgreement | undefined;
+  readonly #proofs: ObjectProofs | undefined;
   #assembly: Assembly | undefined;
   #planner: Planner | undefined;
   #plannedMs = -1;
@@ -40,6 +42,7 @@ export class Outbox {
     proxies: readonly ProxyState[],
     options: Pick<ReceiverOptions, "feedbackEveryPackets" | "feedbackEveryMs">,
     agreement: DigestAgreement | undefined,
+    proofs: ObjectProofs | undefined,
   ) {
     this.#request = request;
     this.#beginnings = beginnings;
@@ -47,6 +50,7 @@ export class Outbox {
     this.#everyPackets = options.feedbackEveryPackets ?? FEEDBACK_EVERY_PACKETS_DEFAULT;
     this.#everyMsWanted = options.feedbackEveryMs;
     this.#agreement = agreement;
+    this.#proofs = proofs;
   }
 
   /** Call it when a plan is adopted. `planner` is given in mode `coded` only. */
@@ -112,8 +116,9 @@ export class Outbox {
 
   #nextHeard(proxy: ProxyState, proxyIndex: number): Frame {
     proxy.announced = false;
-    const digestCount = this.#agreement!.countOf(proxyIndex);
-    return { type: "digestsHeard", requestId: this.#request.requestId, digestCount };
+    const { requestId } = this.#request;
+    if (this.#proofs) return { type: "proofHeard", requestId, digestCount: this.#proofs.heardFrom(proxyIndex) };
+    return { type: "digestsHeard", requestId, digestCount: this.#agreement!.countOf(proxyIndex) };
   }
 
   #nextGrant(planner: Planner, proxy: ProxyState, proxyIndex: number, nowMs: number): Frame | undefined {

@@ -1,6 +1,8 @@
 /** What a receiver reports to its caller: its events, and its counts. */
 import type { Rejection } from "@tributary/contract";
+import type { Geometry } from "../geometry";
 import type { PlanHead } from "../types";
+import type { Assembly } from "./assembly";
 import type { ProxyStats } from "./proxy-state";
 
 export type ReceiverEvent =
@@ -21,4 +23,22 @@ export interface ReceiverStats {
   /** How many operators have announced the digests of all that was handed on. 0 if nobody was asked for them. */
   agreeingOperators: number;
   proxies: ProxyStats[];
+}
+
+/** Without geometry and assembly no plan has come. */
+export function statsOf(
+  counts: Pick<ReceiverStats, "proxies" | "agreeingOperators" | "feedbackFrames">,
+  firstPacketMs: number | undefined,
+  geometry: Geometry | undefined,
+  assembly: Assembly | undefined,
+): ReceiverStats {
+  return {
+    deliveredBytes: assembly?.deliveredBytes ?? 0,
+    grossBytes: counts.proxies.reduce((sum, { bytes }) => sum + bytes, 0),
+    rank: assembly?.rank ?? 0,
+    symbolCount: geometry?.symbolCount ?? 0,
+    generationCount: geometry?.generationCount ?? 0,
+    ...(firstPacketMs === undefined ? {} : { firstPacketMs }),
+    ...counts,
+  };
 }

@@ -2,16 +2,14 @@
  * Checks a plan against the request, the trusted facts, and the plans of the other proxies. Pure functions that return
  * rejections as data. Rules: protocol.md §5.2 and §9.2.
  */
-import { headDifference, isSameVersion, strongValidator, type Rejection } from "@tributary/contract";
-import { geometryOf, isRejection } from "../geometry";
+import { headDifference, isSameVersion, strongValidator, type Rejection, type ResponseHead } from "@tributary/contract";
 import type { PlanHead, RequestFrame } from "../types";
 import { statementOf, statementOfRejection, type Statement } from "./agreement";
 import type { ProxyState } from "./proxy-state";
-import type { Trusted } from "./verification";
 import { wordsOf, type Words } from "./voters";
 
-/** Why two plans cannot be of the same resource; undefined when they can. */
-export function differenceOf(ours: Trusted["head"], theirs: PlanHead): Rejection | undefined {
+/** Why a plan cannot be the answer that is known beforehand; undefined when it can. */
+export function differenceOf(ours: ResponseHead, theirs: PlanHead): Rejection | undefined {
   const difference = headDifference(ours, theirs);
   return difference && planMismatch(`${difference.what} ${String(difference.got)}`, String(difference.expected));
 }
@@ -85,14 +83,4 @@ export function rangeExceeded({ range }: RequestFrame, { status, totalBytes }: P
   if (totalBytes <= limit) return undefined;
   const message = `The answer is longer than the range: got ${totalBytes}, limit ${limit}.`;
   return { kind: "rangeExceeded", message, got: totalBytes, limit };
-}
-
-/** Throws unless there is a digest for each generation. */
-export function checkDigests({ head, digests }: Trusted, { symbolBytes, generationSize }: RequestFrame): void {
-  const geometry = geometryOf(head.totalBytes, symbolBytes, generationSize);
-  if (isRejection(geometry)) throw new RangeError(geometry.message);
-  if (geometry.generationCount === digests.length) return;
-  throw new RangeError(
-    `There must be a digest for each generation: got ${digests.length}, limit ${geometry.generationCount}.`,
-  );
 }

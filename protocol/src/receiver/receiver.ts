@@ -10,14 +10,15 @@ import { geometryOf, isRejection, type Geometry } from "../geometry";
 import { LIMITS, TIMING } from "../limits";
 import { beginningsOf, type Beginning, type KnownPath } from "../planner/known";
 import type { Planner } from "../planner/planner";
-import type { DataFrame, FinalReason, Frame, PlanHead, RequestFrame } from "../types";
+import type { DataFrame, FinalReason, Frame, PlanHead, ProofFrame, RequestFrame } from "../types";
 import { dataHeaderBytes, encodeFrame, parseFrame } from "../wire/frames";
 import { checkOf, DigestAgreement, Patience, undecided, verdictOf } from "./agreement";
 import { Assembly } from "./assembly";
 import { checkRequest, requestOf, wantsDigests, type OnPacket, type ReceiverOptions } from "./options";
 import { Outbox } from "./outbox";
-import type { ReceiverEvent, ReceiverStats } from "./outcome";
+import { statsOf, type ReceiverEvent, type ReceiverStats } from "./outcome";
 import * as plans from "./plan-check";
+import { proofsOf, type ObjectProofs } from "./proofs";
 import { plannerFor } from "./planner-for";
 import {
   finalOf,
@@ -31,7 +32,6 @@ import {
   type PacketFate,
   type ProxyState,
 } from "./proxy-state";
-import type { Trusted } from "./verification";
 import { isDoubtful, isOutvoted, votersOf } from "./voters";
 
 export class Receiver {
@@ -41,7 +41,7 @@ export class Receiver {
   readonly #packetBytes: number;
   readonly #known: readonly (KnownPath | undefined)[];
   readonly #beginnings: readonly Beginning[];
-  readonly #trusted: Trusted | undefined;
+  readonly #proofs: ObjectProofs | undefined;
   readonly #hash: ReceiverOptions["hash"];
   /** Undefined if the proxies are not asked for digests. */
   readonly #agreement: DigestAgreement | undefined;
@@ -75,11 +75,10 @@ export class Receiver {
     this.#proxies = votersOf(options.proxyCount, options.operators).map(newProxy);
     this.#hash = options.hash;
     this.#agreement = wantsDigests(options) ? new DigestAgreement(options.proxyCount, options.operators) : undefined;
-    this.#outbox = new Outbox(this.#request, this.#beginnings, this.#proxies, options, this.#agreement);
-    this.#trusted = options.trusted;
+    this.#proofs = proofsOf(options, this.#request);
+    this.#outbox = new Outbox(this.#request, this.#beginnings, this.#proxies, options, this.#agreement, this.#proofs);
     this.#renewsSessions = options.renewsSessions ?? false;
     this.#onPacket = options.onPacket;
-    if (this.#trusted) plans.checkDigests(this.#trusted, this.#request);
   }
 
   /** The chunk is delivered, given up or failed, so further packets are useless. */
@@ -89,7 +88,7 @@ export class Receiver {
 
   /** Nothing is left to send or to wait for, final feedback included. */
   get finished(): boolean {
-    return this.#closed && this.#proxies.every((proxy) => !proxy.final);
+    return this.#closed && this.#proxies.every(({ final }) => !final);
   }
 
   /**
@@ -158,8 +157,8 @@ export class Receiver {
       if (nowMs - proxy.lastHeardMs < TIMING.proxySilenceMs) continue;
       isNews = proxy.silent = true;
       proxy.away = this.#renewsSessions;
-      const text = `The proxy was silent for ${TIMING.proxySilenceMs} ms.`;
-      this.#failProxy(proxy, { kind: "proxySilent", message: text }, nowMs, true);
+      const message = `The proxy was silent for ${TIMING.proxySilenceMs} ms.`;
+      this.#failProxy(proxy, { kind: "proxySilent", message }, nowMs, true);
     }
     if (isNews || nowMs >= (this.#patience.dueMs ?? Infinity)) this.#settle(nowMs);
     return isNews;
@@ -190,17 +189,9 @@ export class Receiver {
     const proxies = this.#proxies.map((proxy, index) =>
       statsNow(proxy, this.#planner?.knownOf(index, this.#packetBytes)),
     );
-    return {
-      deliveredBytes: this.#assembly?.deliveredBytes ?? 0,
-      grossBytes: proxies.reduce((sum, proxy) => sum + proxy.bytes, 0),
-      rank: this.#assembly?.rank ?? 0,
-      symbolCount: this.#geometry?.symbolCount ?? 0,
-      generationCount: this.#geometry?.generationCount ?? 0,
-      ...(this.#firstPacketMs === undefined ? {} : { firstPacketMs: this.#firstPacketMs }),
-      feedbackFrames: this.#outbox.feedbackFrames,
-      agreeingOperators: this.#agreement?.agreeingOperators ?? 0,
-      proxies,
-    };
+    const agreeingOperators = this.#agreement?.agreeingOperators ?? 0;
+    const counts = { proxies, agreeingOperators, feedbackFrames: this.#outbox.feedbackFrames };
+    return statsOf(counts, this.#firstPacketMs, this.#geometry, this.#assembly);
   }
 
   free(): void {
@@ -225,6 +216,9 @@ export class Receiver {
         if (!this.#agreement || this.#closed || proxy.stats.state === "failed") return;
         proxy.announced = this.#unsettled = true;
         this.#agreement.handleDigests(this.#proxies.indexOf(proxy), frame.firstGeneration, frame.digests);
+        return;
+      case "proof":
+        if (this.#proofs && !this.#closed && proxy.stats.state !== "failed") this.#handleProof(proxy, frame, nowMs);
         return;
       case "reject":
         if (this.#closed || proxy.stats.state === "failed") proxy.final ??= finalOf("rejected", nowMs);
@@ -251,12 +245,12 @@ export class Receiver {
 
   #handlePlan(proxy: ProxyState, head: PlanHead, nowMs: number): void {
     const wrong =
-      (this.#trusted && plans.differenceOf(this.#trusted.head, head)) ??
+      (this.#proofs && plans.differenceOf(this.#proofs.head, head)) ??
       (this.#head ? undefined : this.#adopt(head, nowMs));
     if (wrong) return this.#failProxy(proxy, wrong, nowMs, true);
     proxy.plan = head;
     this.#unsettled = true;
-    const isUnverified = !this.#trusted && this.#proxies.length === 1;
+    const isUnverified = !this.#proofs && this.#proxies.length === 1;
     const differs =
       plans.planDifference(this.#head!, head) ?? (isUnverified ? plans.otherAnswer(this.#head!, head) : undefined);
     if (!differs || head === this.#head) this.#begin(proxy, nowMs);
@@ -277,13 +271,12 @@ export class Receiver {
   #adopt(head: PlanHead, nowMs: number): Rejection | undefined {
     const { symbolBytes, generationSize, mode } = this.#request;
     const exceeded = plans.rangeExceeded(this.#request, head);
-    if (exceeded) return exceeded;
-    const geometry = geometryOf(head.totalBytes, symbolBytes, generationSize);
+    const geometry = exceeded ?? geometryOf(head.totalBytes, symbolBytes, generationSize);
     if (isRejection(geometry)) return geometry;
     this.#head = head;
     this.#geometry = geometry;
     this.#assembly?.free();
-    this.#assembly = new Assembly(geometry, mode, this.#codec, checkOf(this.#trusted, this.#agreement, this.#hash));
+    this.#assembly = new Assembly(geometry, mode, this.#codec, this.#proofs ?? checkOf(this.#agreement, this.#hash));
     if (mode === "coded") {
       const [beginnings, known, packetBytes] = [this.#beginnings, this.#known, this.#packetBytes];
       const world = { geometry, assembly: this.#assembly, beginnings, known, packetBytes, nowMs };
@@ -307,7 +300,7 @@ export class Receiver {
   }
 
   #settlePlan(nowMs: number): void {
-    if (this.#trusted) return this.#head && this.#confirm(this.#head, nowMs);
+    if (this.#proofs) return this.#head && this.#confirm(this.#head, nowMs);
     const heard = this.#proxies.filter(plans.isHeard);
     const voters = heard.map(({ voter }) => voter);
     const verdict = verdictOf(heard.map(plans.saidBy), this.#patience.mayWait(nowMs), voters);
@@ -407,6 +400,17 @@ export class Receiver {
     if (this.#agreement && assembly.isSolved(this.#agreement.decidedCount)) this.#unsettled = true;
   }
 
+  /** A piece that has become known is confirmed to all proxies, so that they do not send its proof again. */
+  #handleProof(proxy: ProxyState, { firstDigest, digests }: ProofFrame, nowMs: number): void {
+    proxy.announced = this.#unsettled = true;
+    const liars = this.#proofs!.handleDigests(this.#proxies.indexOf(proxy), firstDigest, digests, (first, last) => {
+      for (const other of this.#proxies) other.announced = true;
+      for (let index = first; index <= last; index++) this.#assembly?.recheck(index);
+    });
+    for (const liar of liars) this.#exclude(liar, this.#proofs!.wrong, nowMs);
+    this.#excludeLiars(nowMs);
+  }
+
   #count(proxy: ProxyState, bytes: number, fate: PacketFate, atMs: number, frame?: DataFrame): void {
     proxy.stats.bytes += bytes;
     proxy.stats.packets++;
@@ -415,7 +419,7 @@ export class Receiver {
   }
 
   #excludeLiars(nowMs: number): void {
-    for (const [liar, generationIndex] of this.#assembly!.liars) {
+    for (const [liar, generationIndex] of this.#assembly?.liars ?? []) {
       const message = `The proxy sent false packets of generation ${generationIndex}: they do not give its digest.`;
       this.#agreement?.handleConviction(liar);
       this.#exclude(liar, { kind: "digestMismatch", message }, nowMs);
@@ -425,7 +429,7 @@ export class Receiver {
   /** What an excluded proxy sent of open generations counts for nothing: protocol.md §9.4. */
   #exclude(proxyIndex: number, rejection: Rejection, nowMs: number): void {
     const proxy = this.#proxies[proxyIndex]!;
-    const dropped = this.#assembly!.exclude(proxyIndex);
+    const dropped = this.#assembly?.exclude(proxyIndex) ?? 0;
     proxy.stats.innovative -= dropped;
     proxy.stats.rejected += dropped;
     this.#failForGood(proxy, rejection, nowMs);
@@ -438,14 +442,11 @@ export class Receiver {
 
   #noteProgress(nowMs: number): void {
     this.#planner?.handleProgress(nowMs);
-    for (let next = this.#takeBytes(); next; next = this.#takeBytes()) this.#events.push({ kind: "bytes", ...next });
+    const take = () => (this.#confirmed ? this.#assembly!.takeBytes() : undefined);
+    for (let next = take(); next; next = take()) this.#events.push({ kind: "bytes", ...next });
     for (const proxy of this.#proxies) {
       if (proxy.planned) proxy.feedbackDueMs = Math.min(proxy.feedbackDueMs, nowMs + this.#outbox.everyMs);
     }
-  }
-
-  #takeBytes(): { offset: number; bytes: Uint8Array } | undefined {
-    return this.#confirmed ? this.#assembly!.takeBytes() : undefined;
   }
 
   #complete(nowMs: number): void {
@@ -477,9 +478,8 @@ export class Receiver {
   }
 
   #failWithoutProxies(rejection: Rejection, nowMs: number): void {
-    const isOneLeft = this.#proxies.some(({ stats, away }) => away || stats.state !== "failed");
-    const isComplete = this.#confirmed && this.#assembly?.isComplete;
-    if (!this.#closed && !isComplete && !isOneLeft) this.#fail(rejection, nowMs);
+    if (this.#proxies.some(({ stats, away }) => away || stats.state !== "failed")) return;
+    if (!this.#closed && !(this.#confirmed && this.#assembly?.isComplete)) this.#fail(rejection, nowMs);
   }
 
   /** The proxy's session is a new one, and so is its answer. */

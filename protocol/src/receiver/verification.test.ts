@@ -1,18 +1,19 @@
+import { createHash } from "node:crypto";
+import { BLOCK_BYTES, hexOf, LeafMaker, Tree } from "@tributary/contract/tree";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { encodeFrame, parseFrame } from "../wire/frames";
+import type { ReceiverOptions } from "./options";
 import { Receiver } from "./receiver";
 import { xorshift128 } from "../rng";
 import { Sender } from "../sender/sender";
 import type { Coding, DataFrame, FeedbackFrame, Frame, MutpMode } from "../types";
-import { OpenGeneration, sameBytes, type Solver, type Trusted } from "./verification";
+import { OpenGeneration, sameBytes, type Solver } from "./verification";
 
 const codec = loadWasmCodec();
 const SYMBOL_BYTES = 64;
 const SYMBOLS = 4;
 /** The last symbol is not full. */
 const truth = Uint8Array.from({ length: SYMBOLS * SYMBOL_BYTES - 10 }, (_, i) => i * 7);
-/** The tests use the bytes themselves as their digest. */
-const hash = (bytes: Uint8Array) => bytes.slice();
 
 function generation(): OpenGeneration {
   const makeSolver = (): Solver => {
@@ -109,18 +110,24 @@ describe("verification", () => {
 
 // ---- receiver and senders --------------------------------------------------------------------------
 
-const original = Uint8Array.from({ length: 40 * SYMBOL_BYTES + 5 }, (_, i) => i * 31 + (i >> 8));
-const generationBytes = 8 * SYMBOL_BYTES;
-const digests = Array.from({ length: 6 }, (_, i) => original.slice(i * generationBytes, (i + 1) * generationBytes));
+const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest();
+const OBJECT_SYMBOL_BYTES = 1024;
+const GENERATION_SIZE = 16;
+/** Each block is one generation. The last one is short. */
+const original = Uint8Array.from({ length: 12 * BLOCK_BYTES + 5 }, (_, i) => i * 31 + (i >> 8));
+const leaves = new LeafMaker(sha256);
+leaves.update(original);
+const tree = new Tree(leaves.finish(), sha256);
+const object = { root: hexOf(tree.root), bytes: original.length };
 const head = { status: 200, totalBytes: original.length, headers: { etag: '"1"' }, serverFetchMs: 0 };
-const trusted: Trusted = { head, digests, hash };
 const source = {
   totalBytes: original.length,
   availableBytes: original.length,
   view: (start: number, end: number) => original.subarray(start, end),
+  proof: (piece: number) => tree.proofOf(piece),
 };
 
-const receiverOf = (mode: MutpMode, proxyCount: number, given: Partial<Trusted> = {}) =>
+const receiverOf = (mode: MutpMode, proxyCount: number, given: Partial<ReceiverOptions> = {}) =>
   new Receiver({
     requestId: 1,
     url: "http://o/",
@@ -128,10 +135,12 @@ const receiverOf = (mode: MutpMode, proxyCount: number, given: Partial<Trusted> 
     proxyCount,
     codec,
     nowMs: 0,
-    symbolBytes: SYMBOL_BYTES,
-    generationSize: 8,
-    windowPackets: 16,
-    trusted: { ...trusted, ...given },
+    symbolBytes: OBJECT_SYMBOL_BYTES,
+    generationSize: GENERATION_SIZE,
+    windowPackets: GENERATION_SIZE,
+    object,
+    hash: sha256,
+    ...given,
   });
 
 /** Runs until the end, a millisecond each way; `twist` makes of each proxy's frames what it likes. */
@@ -204,9 +213,61 @@ describe.each<MutpMode>(["uncoded-mutp", "coded-mutp", "coded"])("verification: 
   });
 });
 
-test("verification: the number of digests must equal the number of generations", () => {
-  expect(() => receiverOf("coded", 1)).not.toThrow();
-  expect(() => receiverOf("coded", 1, { digests: digests.slice(1) })).toThrow(/got 5, limit 6/);
+describe("verification of objects", () => {
+  const corrupt = (frame: Frame): Frame =>
+    frame.type === "proof"
+      ? { ...frame, digests: frame.digests.map((byte, at) => (at === 40 ? byte ^ 1 : byte)) }
+      : frame;
+
+  test("proxies with a wrong proof are convicted, and the proof of any other will do", () => {
+    const { received, ends, proxies } = exchange(receiverOf("coded", 4), 4, (index, frame) =>
+      index < 3 ? corrupt(frame) : frame,
+    );
+    expect(received).toEqual(original);
+    expect(ends).toEqual(["complete"]);
+    expect(proxies.map(({ error }) => error?.kind)).toEqual(["proofWrong", "proofWrong", "proofWrong", undefined]);
+  });
+
+  test("when every proof is wrong, nothing is delivered", () => {
+    const { received, ends, proxies } = exchange(receiverOf("coded", 2), 2, (_, frame) => corrupt(frame));
+    expect(received).toHaveLength(0);
+    expect(ends).toEqual(["failed"]);
+    expect(proxies.map(({ error }) => error?.kind)).toEqual(["proofWrong", "proofWrong"]);
+  });
+
+  test("a proof that goes on after its end convicts its sender", () => {
+    const { received, proxies } = exchange(receiverOf("coded", 2), 2, (index, frame) =>
+      index === 0 && frame.type === "proof" ? { ...frame, firstDigest: frame.firstDigest + 60 } : frame,
+    );
+    expect(received).toEqual(original);
+    expect(proxies.map(({ error }) => error?.kind)).toEqual(["proofWrong", undefined]);
+  });
+
+  test("a proxy without proofs is no liar, and its packets count", () => {
+    const none: Frame = { type: "pending", requestId: 1 };
+    const { received, proxies } = exchange(receiverOf("coded", 2), 2, (index, frame) =>
+      index === 0 && frame.type === "proof" ? none : frame,
+    );
+    expect(received).toEqual(original);
+    expect(proxies.map(({ error }) => error)).toEqual([undefined, undefined]);
+    expect(proxies[0]!.innovative).toBeGreaterThan(0);
+  });
+
+  test("a range begins and ends with blocks", () => {
+    expect(() => receiverOf("coded", 1)).not.toThrow();
+    expect(() => receiverOf("coded", 1, { range: { start: 0, end: original.length - 1 } })).not.toThrow();
+    expect(() => receiverOf("coded", 1, { range: { start: 0, end: 16_383 } })).not.toThrow();
+    expect(() => receiverOf("coded", 1, { range: { start: 1, end: 16_383 } })).toThrow(/whole blocks.*got 1-16383/);
+    expect(() => receiverOf("coded", 1, { range: { start: 0, end: 16_384 } })).toThrow(/got 0-16384/);
+    expect(() => receiverOf("coded", 1, { range: { start: 0, end: original.length } })).toThrow(/got 0-/);
+  });
+
+  test("generations are whole blocks, whatever sizes the caller wants", () => {
+    const receiver = receiverOf("coded", 1, { symbolBytes: 1000 });
+    receiver.handleProxyReady(0, 0);
+    const request = parseFrame(receiver.pollTransmit(0)!.bytes);
+    expect(request).toMatchObject({ symbolBytes: 1024, generationSize: 128, proofs: true });
+  });
 });
 
 test("sender: a new epoch takes back what was acknowledged, and an old one changes nothing", () => {
@@ -279,7 +340,7 @@ describe("receiver, mode coded", () => {
     sequence,
     generationIndex: 0,
     coding: { kind: "seed", seed: sequence, grant: 0 },
-    payload: new Uint8Array(SYMBOL_BYTES),
+    payload: new Uint8Array(OBJECT_SYMBOL_BYTES),
   });
 
   test("a granted sequence is accepted, and a higher one is rejected", () => {
@@ -301,7 +362,7 @@ describe("receiver, mode coded", () => {
           granted = Math.max(granted, frame.fromSequence + frame.runs.reduce((sum, { count }) => sum + count, 0));
       }
     }
-    expect(granted).toBeGreaterThan(16 + 8);
+    expect(granted).toBeGreaterThan(2 * GENERATION_SIZE);
   });
 
   test("a lost plan is requested again, even while the proxy reports each second that it is alive", () => {

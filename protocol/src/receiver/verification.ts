@@ -5,16 +5,7 @@
  * compared with them. It knows no clock and no other generation. Rules: docs/spec/protocol.md §9.
  */
 import type { Codec } from "../codec";
-import type { Coding, PlanHead } from "../types";
-
-/** Facts from a trusted source. No proxy can make the receiver deliver bytes that contradict them. */
-export interface Trusted {
-  /** Each plan must agree with it. */
-  head: Pick<PlanHead, "status" | "totalBytes" | "headers">;
-  /** One digest for each generation in order. It covers the generation's bytes without padding. */
-  digests: readonly Uint8Array[];
-  hash(bytes: Uint8Array): Uint8Array;
-}
+import type { Coding } from "../types";
 
 /** Makes symbols from packets. `rank` counts the degrees of freedom received. */
 export interface Solver {

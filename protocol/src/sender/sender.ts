@@ -6,7 +6,7 @@
 import type { Rejection } from "@tributary/contract";
 import type { Codec } from "../codec";
 import { CodedSymbols, type CodedSymbol, type SymbolSupply } from "./coded-symbols";
-import { DigestAnnouncer } from "./digest-announcer";
+import { digestAnnouncer, proofAnnouncer, type Announcer } from "./announcer";
 import { EncoderPool } from "./encoder-pool";
 import { encodeFrame, encodeData } from "../wire/frames";
 import { geometryOf, isRejection, type Geometry } from "../geometry";
@@ -14,7 +14,17 @@ import { PLAN_REPEAT_PACKETS, TIMING } from "../limits";
 import { GrantedSchedule } from "./granted-schedule";
 import { Transit } from "./transit";
 import { RandomSchedule, RarestGenerationSchedule, type Schedule } from "./schedule";
-import type { ChunkSource, FeedbackFrame, Frame, GrantFrame, RequestFrame, PlanHead, Rng } from "../types";
+import type {
+  ChunkSource,
+  DigestFrame,
+  FeedbackFrame,
+  Frame,
+  GrantFrame,
+  PlanHead,
+  ProofFrame,
+  RequestFrame,
+  Rng,
+} from "../types";
 
 export type SenderOutcome = "complete" | "aborted" | "failed" | "timedOut";
 
@@ -27,8 +37,8 @@ interface Body {
   geometry: Geometry;
   schedule: Schedule;
   coded: SymbolSupply;
-  /** Undefined if the client did not ask for digests, or if the source makes none. */
-  digests: DigestAnnouncer | undefined;
+  /** The digests or proofs that the client asked for, if the source has them. */
+  announcer: Announcer<DigestFrame | ProofFrame> | undefined;
 }
 
 export class Sender {
@@ -100,10 +110,14 @@ export class Sender {
     const geometry = geometryOf(head.totalBytes, this.#request.symbolBytes, this.#request.generationSize);
     if (isRejection(geometry)) return this.handleFailure(geometry);
     const coded = this.#supplyFor?.(geometry, source) ?? new CodedSymbols(this.#encoders, this.#rng, geometry, source);
-    const announces = this.#request.digests && source.digest;
-    const digests = announces ? new DigestAnnouncer(this.requestId, geometry, source) : undefined;
-    this.#body = { head, source, geometry, schedule: this.#scheduleFor(geometry), coded, digests };
+    const announcer = this.#announcerFor(geometry, source);
+    this.#body = { head, source, geometry, schedule: this.#scheduleFor(geometry), coded, announcer };
     this.#queuePlan();
+  }
+
+  #announcerFor(geometry: Geometry, source: ChunkSource): Announcer<DigestFrame | ProofFrame> | undefined {
+    if (this.#request.proofs && source.proof) return proofAnnouncer(this.#request, source);
+    return this.#request.digests && source.digest ? digestAnnouncer(this.requestId, geometry, source) : undefined;
   }
 
   #scheduleFor(geometry: Geometry): Schedule {
@@ -124,7 +138,7 @@ export class Sender {
     if (this.finished) return;
     if (frame.type === "request") {
       this.#lastHeardMs = nowMs;
-      this.#body?.digests?.handleAskedAgain();
+      this.#body?.announcer?.handleAskedAgain();
       if (this.#failure) this.#queueReject();
       else if (this.#body) this.#queuePlan();
       else this.#control.push({ type: "pending", requestId: this.requestId });
@@ -134,9 +148,10 @@ export class Sender {
     } else if (frame.type === "grant") {
       this.#lastHeardMs = nowMs;
       this.#handleGrant(frame);
-    } else if (frame.type === "digestsHeard") {
+    } else if (frame.type === "digestsHeard" || frame.type === "proofHeard") {
       this.#lastHeardMs = nowMs;
-      this.#body?.digests?.handleHeard(frame.digestCount);
+      const isOurs = (frame.type === "proofHeard") === (this.#request.proofs === true);
+      if (isOurs) this.#body?.announcer?.handleHeard(frame.digestCount);
     }
   }
 
@@ -147,7 +162,7 @@ export class Sender {
       return;
     }
     if (this.#body) this.#transit.handleTimeout(this.#body.schedule, nowMs);
-    this.#body?.digests?.handleTimeout(nowMs);
+    this.#body?.announcer?.handleTimeout(nowMs);
     if (this.#control.length > 0 || nowMs - this.#lastSentMs < this.#quietMs()) return;
     if (!this.#failure) this.#control.push({ type: "pending", requestId: this.requestId });
     else if (this.#failureTries < TIMING.finalTries) this.#queueReject();
@@ -160,7 +175,7 @@ export class Sender {
       this.#lastHeardMs + TIMING.clientSilenceMs,
       this.#lastSentMs + this.#quietMs(),
       this.#transit.pollTimeout() ?? Infinity,
-      (this.#failure ? undefined : this.#body?.digests?.pollTimeout()) ?? Infinity,
+      (this.#failure ? undefined : this.#body?.announcer?.pollTimeout()) ?? Infinity,
     );
   }
 
@@ -236,15 +251,15 @@ export class Sender {
 
   #nextOfBody(nowMs: number): Uint8Array | undefined {
     if (!this.#body || this.#failure) return undefined;
-    const { digests } = this.#body;
-    const due = digests?.poll(true, nowMs);
+    const { announcer } = this.#body;
+    const due = announcer?.poll(true, nowMs);
     if (due) return encodeFrame(due);
     const data = this.#nextData(this.#body, nowMs);
     if (data) {
-      digests?.handleDataSent();
+      announcer?.handleDataSent();
       return data;
     }
-    const idle = digests?.poll(false, nowMs);
+    const idle = announcer?.poll(false, nowMs);
     return idle && encodeFrame(idle);
   }
 

@@ -2,14 +2,8 @@
  * Turns frames into bytes and back: docs/spec/protocol.md §4. `parseFrame` accepts any bytes and never throws. A frame
  * that it returns obeys every limit, so code behind it checks no length again. All numbers are big-endian.
  */
-import {
-  type ByteRange,
-  type Rejection,
-  rejectionOf,
-  type RejectionKind,
-  type BoundedField,
-  type TextField,
-} from "@tributary/contract";
+import { type ByteRange, type Rejection, rejectionOf } from "@tributary/contract";
+import { DIGEST_BYTES } from "@tributary/contract/tree";
 import { LIMITS, PROTOCOL_VERSION } from "../limits";
 import { rejection } from "../geometry";
 import type {
@@ -22,8 +16,10 @@ import type {
   GrantedRun,
   GrantFrame,
   ParseError,
+  ProofFrame,
   RequestFrame,
 } from "../types";
+import { Malformed, Reader, refuse } from "./reader";
 
 export const FRAME_TYPE = {
   request: 0x01,
@@ -32,12 +28,14 @@ export const FRAME_TYPE = {
   reject: 0x04,
   end: 0x05,
   digest: 0x06,
+  proof: 0x07,
   dataSystematic: 0x10,
   dataSeed: 0x11,
   dataVector: 0x12,
   feedback: 0x20,
   grant: 0x21,
   digestsHeard: 0x22,
+  proofHeard: 0x23,
   ping: 0x30,
   pong: 0x31,
 } as const;
@@ -52,13 +50,13 @@ const FLAG_NO_CACHE = 8;
 const FLAG_NO_STORE = 16;
 const FLAG_DIGESTS = 32;
 const FLAG_PAGE_ORIGIN = 64;
+const FLAG_PROOFS = 128;
 const FLAG_GOT = 1;
 const FLAG_LIMIT = 2;
 const FLAG_FINAL = 1;
 const FLAG_DEGREES = 2;
 
 const utf8 = new TextEncoder();
-const utf8Decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** Bytes of a data frame before its payload. */
 export function dataHeaderBytes(coding: Coding["kind"], symbolCount: number): number {
@@ -67,79 +65,6 @@ export function dataHeaderBytes(coding: Coding["kind"], symbolCount: number): nu
 }
 
 // ---- reading -------------------------------------------------------------------------------------
-
-/** Thrown only within this file. It is not an Error, because a flood of garbage must not cost stack traces. */
-class Malformed {
-  constructor(readonly rejection: Rejection) {}
-}
-
-function refuse(kind: RejectionKind, text: string, got: number, limit: number): never {
-  throw new Malformed(rejection(kind, text, got, limit));
-}
-
-/** It reads bytes without a DataView: making a view for each frame costs more than the reading itself. */
-class Reader {
-  #position = 0;
-  requestId: number | undefined;
-
-  readonly #bytes: Uint8Array;
-
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes;
-  }
-
-  #advance(count: number): number {
-    const at = this.#position;
-    if (at + count > this.#bytes.length)
-      refuse("frameTruncated", "The frame ends early", this.#bytes.length, at + count);
-    this.#position = at + count;
-    return at;
-  }
-  u8(): number {
-    return this.#bytes[this.#advance(1)]!;
-  }
-  u16(): number {
-    const at = this.#advance(2);
-    return this.#bytes[at]! * 2 ** 8 + this.#bytes[at + 1]!;
-  }
-  u32(): number {
-    return this.u16() * 2 ** 16 + this.u16();
-  }
-  u48(): number {
-    const high = this.u16();
-    return high * 2 ** 32 + this.u32();
-  }
-  f64(): number {
-    const at = this.#advance(8);
-    return new DataView(this.#bytes.buffer, this.#bytes.byteOffset + at, 8).getFloat64(0);
-  }
-  take(count: number): Uint8Array {
-    const at = this.#advance(count);
-    return this.#bytes.subarray(at, at + count);
-  }
-  rest(): Uint8Array {
-    return this.take(this.#bytes.length - this.#position);
-  }
-  text(byteCount: number, limit: number, what: TextField): string {
-    if (byteCount > limit) refuse(`${what}TooLong`, `The ${what} is too long`, byteCount, limit);
-    try {
-      return utf8Decoder.decode(this.take(byteCount));
-    } catch (error) {
-      if (error instanceof Malformed) throw error;
-      throw new Malformed({ kind: "notUtf8", message: `The ${what} is not UTF-8.` });
-    }
-  }
-  within(value: number, min: number, max: number, what: BoundedField): number {
-    if (value < min) refuse(`${what}TooSmall`, `${what} is too small`, value, min);
-    if (value > max) refuse(`${what}TooLarge`, `${what} is too large`, value, max);
-    return value;
-  }
-  end(): void {
-    if (this.#position !== this.#bytes.length) {
-      refuse("frameTooLong", "The frame goes on after its end", this.#bytes.length, this.#position);
-    }
-  }
-}
 
 /** The id of a frame's request, read without parsing, to route the frame. Undefined for pings and short frames. */
 export function requestIdOf(bytes: Uint8Array): number | undefined {
@@ -202,6 +127,13 @@ function parseBody(reader: Reader, frameBytes: number): Frame {
       reader.end();
       return { type: "digestsHeard", requestId, digestCount };
     }
+    case FRAME_TYPE.proof:
+      return parseProof(reader, requestId);
+    case FRAME_TYPE.proofHeard: {
+      const digestCount = reader.u32();
+      reader.end();
+      return { type: "proofHeard", requestId, digestCount };
+    }
     case FRAME_TYPE.dataSystematic:
     case FRAME_TYPE.dataSeed:
     case FRAME_TYPE.dataVector:
@@ -245,6 +177,7 @@ function parseRequest(reader: Reader, requestId: number): RequestFrame {
   if (flags & FLAG_NO_STORE) frame.cache = "no-store";
   else if (flags & FLAG_NO_CACHE) frame.cache = "no-cache";
   if (flags & FLAG_DIGESTS) frame.digests = true;
+  if (flags & FLAG_PROOFS) frame.proofs = true;
   return frame;
 }
 
@@ -280,6 +213,14 @@ function parseDigest(reader: Reader, requestId: number): DigestFrame {
   while (digests.length < count) digests.push(reader.take(LIMITS.digestBytes));
   reader.end();
   return { type: "digest", requestId, firstGeneration, digests };
+}
+
+function parseProof(reader: Reader, requestId: number): ProofFrame {
+  const firstDigest = reader.u32();
+  const count = reader.within(reader.u8(), 1, LIMITS.proofDigestsPerFrameMax, "digestCount");
+  const digests = reader.take(count * DIGEST_BYTES);
+  reader.end();
+  return { type: "proof", requestId, firstDigest, digests };
 }
 
 function parseReject(reader: Reader, requestId: number): Frame {
@@ -402,6 +343,13 @@ export function encodeFrame(frame: Frame): Uint8Array {
     }
     case "digestsHeard":
       return new Writer(7).u8(FRAME_TYPE.digestsHeard).u32(frame.requestId).u16(frame.digestCount).bytes;
+    case "proof": {
+      const { requestId, firstDigest, digests } = frame;
+      const writer = new Writer(10 + digests.length).u8(FRAME_TYPE.proof).u32(requestId).u32(firstDigest);
+      return writer.u8(digests.length / DIGEST_BYTES).put(digests).bytes;
+    }
+    case "proofHeard":
+      return new Writer(9).u8(FRAME_TYPE.proofHeard).u32(frame.requestId).u32(frame.digestCount).bytes;
     case "data":
       return encodeData(frame);
     case "feedback":
@@ -423,7 +371,8 @@ function encodeRequest(frame: RequestFrame): Uint8Array {
   writer.u8(FRAME_TYPE.request).u8(PROTOCOL_VERSION).u32(frame.requestId).u8(MODES.indexOf(frame.mode));
   writer.u16(frame.symbolBytes).u16(frame.generationSize).u16(frame.windowPackets);
   const parts = (frame.range ? FLAG_RANGE : 0) | (frame.share ? FLAG_SHARE : 0) | (token ? FLAG_TOKEN : 0);
-  const more = (frame.digests ? FLAG_DIGESTS : 0) | (pageOrigin ? FLAG_PAGE_ORIGIN : 0);
+  const more =
+    (frame.digests ? FLAG_DIGESTS : 0) | (pageOrigin ? FLAG_PAGE_ORIGIN : 0) | (frame.proofs ? FLAG_PROOFS : 0);
   writer.u8(parts | flagsOf(frame.cache) | more);
   if (frame.range) writer.u48(frame.range.start).u48(frame.range.end);
   if (frame.share) writer.u16(frame.share.start).u16(frame.share.end).u16(frame.share.firstGeneration);

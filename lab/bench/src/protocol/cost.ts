@@ -8,8 +8,8 @@
 import { createHash } from "node:crypto";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { blockCountOf, DIGEST_BYTES, hexOf, Tree } from "@tributary/contract/tree";
 import {
-  geometryOf,
   LIMITS,
   parseFrame,
   Receiver,
@@ -17,7 +17,6 @@ import {
   type Codec,
   type Decoder,
   type Encoder,
-  type Geometry,
   type MutpMode,
 } from "@tributary/protocol";
 import { contentOf, Random, sourceOf } from "@tributary/lab-sim";
@@ -38,7 +37,7 @@ export const STATE_FLOOR_BYTES = 4 * 1024 * 1024;
 export interface CostRow {
   mode: MutpMode;
   chunkBytes: number;
-  /** Generations are checked against digests; the packets of open ones are kept meanwhile. */
+  /** The chunk is an object, whose blocks are checked; the packets of open generations are kept meanwhile. */
   verified: boolean;
   packets: number;
   senderUsPerPacket: number;
@@ -99,6 +98,8 @@ class MeasuredChunk {
   packets = 0;
   stateBytes = 0;
   readonly #original: Uint8Array;
+  /** The blocks' digests are all the same: the hash costs nothing. */
+  #tree: Tree | undefined;
   readonly #random = new Random(7);
   readonly #receiver: Receiver;
   readonly #senders: (Sender | undefined)[] = Array.from({ length: PROXIES });
@@ -115,16 +116,13 @@ class MeasuredChunk {
     this.#looking = looking;
 
     this.#original = contentOf(chunkBytes);
-    const head = { status: 200, totalBytes: chunkBytes, headers: {} };
-    const geometry = geometryOf(
-      chunkBytes,
-      LIMITS.symbolBytesDefault,
-      mode === "coded" ? LIMITS.codedGenerationSizeDefault : LIMITS.generationSizeDefault,
-    ) as Geometry;
     const digest = createHash("sha256").update("").digest();
-    const digests = Array.from({ length: geometry.generationCount }, () => digest);
     this.#heldBefore = looking ? heldBytes() : 0;
-    const trusted = verified ? { trusted: { head, digests, hash: () => digest } } : {};
+    const hash = () => digest;
+    const leaves = new Uint8Array(blockCountOf(chunkBytes) * DIGEST_BYTES);
+    for (let at = 0; at < leaves.length; at += DIGEST_BYTES) leaves.set(digest, at);
+    if (verified) this.#tree = new Tree(leaves, hash);
+    const checked = verified ? { object: { root: hexOf(digest), bytes: chunkBytes }, hash } : {};
     this.#receiver = new Receiver({
       requestId: 1,
       url: "http://origin/",
@@ -132,8 +130,7 @@ class MeasuredChunk {
       proxyCount: PROXIES,
       codec: this.#codec,
       nowMs: 0,
-      generationSize: geometry.generationSize,
-      ...trusted,
+      ...checked,
     });
   }
 
@@ -170,9 +167,10 @@ class MeasuredChunk {
           rng: () => this.#random.u32(),
           nowMs,
         }));
+        const tree = this.#tree;
         made.handlePlan(
           { status: 200, totalBytes: this.#original.length, headers: {}, serverFetchMs: 0 },
-          sourceOf(this.#original, () => this.#original.length),
+          sourceOf(this.#original, () => this.#original.length, tree && ((piece) => tree.proofOf(piece))),
         );
       }
     }

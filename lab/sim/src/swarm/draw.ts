@@ -3,6 +3,7 @@
  * Data only. Faults end at `healMs`; malice and death never end.
  */
 import type { ByteRange } from "@tributary/contract";
+import { BLOCK_BYTES } from "@tributary/contract/tree";
 import { LIMITS, type KnownPath, type MutpMode } from "@tributary/protocol";
 import { Random } from "../random";
 import type { ProxyLink } from "../world";
@@ -26,7 +27,16 @@ const MALICE = [
   "no-plan",
   "no-end",
 ] as const;
-export type Malice = (typeof MALICE)[number] | "false-digest";
+/** Lies about an object. */
+export const OBJECT_MALICE = [
+  "false-proof",
+  "false-root",
+  "other-object",
+  "pollute-bytes",
+  "pollute-all",
+  "pollute-repair",
+] as const;
+export type Malice = (typeof MALICE)[number] | (typeof OBJECT_MALICE)[number] | "false-digest";
 /** A proxy with one of these tells something false that no digest of its own contradicts. */
 const LIES: ReadonlySet<Malice> = new Set<Malice>(["lie-length", "lie-status", "wild", "false-digest"]);
 
@@ -55,7 +65,7 @@ export interface SwarmDraw {
   proxies: ProxyDraw[];
   /** The client's memory of each proxy's path, which may be false. */
   known: (KnownPath | undefined)[];
-  /** The client knows the digests beforehand. Otherwise it believes what the proxies agree on. */
+  /** The chunk is of an object whose root the client knows. Otherwise it believes what the proxies agree on. */
   isVouched: boolean;
   /** By proxy: which body its origin gave it. Bodies differ in a few bytes. */
   bodies: number[];
@@ -121,7 +131,33 @@ export function draw(seed: number): SwarmDraw {
     rogueClient: dice.chance(0.2),
     known: drawKnown(dice, count),
   };
-  return { ...drawn, ...drawBodies(dice, shuffledProxies) };
+  const bodies = drawBodies(dice, shuffledProxies);
+  return { ...drawn, ...bodies, ...(bodies.isVouched ? drawObject(dice, drawn) : {}) };
+}
+
+/** Generations and ranges of an object are whole blocks, unless the range ends with the object. */
+function drawObject(
+  dice: Dice,
+  {
+    chunkBytes: wanted,
+    range,
+    proxies,
+    windowPackets,
+  }: Pick<SwarmDraw, "chunkBytes" | "range" | "proxies" | "windowPackets">,
+): Pick<SwarmDraw, "symbolBytes" | "generationSize" | "windowPackets" | "chunkBytes" | "range"> {
+  const symbolBytes = dice.of([128, 256, 512, 1024, 1024]);
+  const blockSymbols = BLOCK_BYTES / symbolBytes;
+  const generationSize = blockSymbols * dice.integer(1, LIMITS.generationSizeMax / blockSymbols);
+  const chunkBytes = Math.min(wanted, SYMBOLS_MAX * symbolBytes);
+  const start = BLOCK_BYTES * Math.floor((range?.start ?? 0) / BLOCK_BYTES);
+  for (const { malice } of proxies) if (malice.length > 0 && dice.chance(0.5)) malice.push(dice.of(OBJECT_MALICE));
+  return {
+    symbolBytes,
+    generationSize,
+    windowPackets: Math.max(windowPackets, generationSize),
+    chunkBytes,
+    range: range && { start, end: start + chunkBytes - 1 },
+  };
 }
 
 function drawBodies(dice: Dice, proxies: ProxyDraw[]): Pick<SwarmDraw, "isVouched" | "bodies"> {

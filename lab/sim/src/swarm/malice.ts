@@ -4,6 +4,7 @@
  * message: sessions are authenticated, so only a malicious proxy can do that.
  */
 import type { RejectionKind } from "@tributary/contract";
+import { DIGEST_BYTES } from "@tributary/contract/tree";
 import { encodeFrame, LIMITS, parseFrame, type DataFrame, type Frame } from "@tributary/protocol";
 import type { Random } from "../random";
 import type { Malice } from "./draw";
@@ -47,6 +48,8 @@ export class MaliciousProxy {
     if (kind === "no-end" && frame.type === "end") return [];
     if (frame.type === "digest" && kind === "false-digest")
       return [encodeFrame({ ...frame, digests: frame.digests.map((digest) => polluted(digest, random)) })];
+    if (frame.type === "proof" && kind === "false-proof")
+      return [encodeFrame({ ...frame, digests: polluted(frame.digests, random) })];
     if (frame.type === "plan") return this.#twistPlan(kind, frame, message);
     if (frame.type === "data") return this.#twistData(kind, frame, message);
     return [message];
@@ -90,6 +93,10 @@ export class MaliciousProxy {
     if (kind === "useless") return [encodeFrame({ ...this.#firstData, sequence: frame.sequence })];
     if (kind === "jump") return [encodeFrame({ ...frame, sequence: random.u32() })];
     if (kind === "mislabel") return [encodeFrame(mislabelled(frame, random))];
+    if (kind === "pollute-bytes") return [encodeFrame({ ...frame, payload: spoilt(frame.payload, 0.01, random) })];
+    if (kind === "pollute-all") return [encodeFrame({ ...frame, payload: spoilt(frame.payload, 1, random) })];
+    if (kind === "pollute-repair" && frame.coding.kind !== "systematic")
+      return [encodeFrame({ ...frame, payload: polluted(frame.payload, random) })];
     const share = kind === "pollute" ? 1 : kind === "pollute-rarely" ? 0.05 : 0;
     return random.unit() < share ? [encodeFrame({ ...frame, payload: polluted(frame.payload, random) })] : [message];
   }
@@ -103,6 +110,11 @@ function polluted(payload: Uint8Array, random: Random): Uint8Array {
   const made = payload.slice();
   made[below(random, made.length)]! ^= 1 + below(random, 255);
   return made;
+}
+
+/** Changes this share of the bytes. */
+function spoilt(payload: Uint8Array, share: number, random: Random): Uint8Array {
+  return payload.map((byte) => (random.unit() < share ? byte ^ (1 + below(random, 255)) : byte));
 }
 
 function mislabelled(frame: DataFrame, random: Random): DataFrame {
@@ -131,7 +143,7 @@ export function wildFrame(random: Random, requestId: number, symbolBytes: number
   const bytes = (count: number) => Uint8Array.from({ length: count }, u32);
   const index = below(random, 3) ? below(random, 6) : below(random, 65536);
   const small = below(random, 2) ? below(random, 64) : u32();
-  switch (below(random, 11)) {
+  switch (below(random, 13)) {
     case 0:
       return { type: "pending", requestId };
     case 1:
@@ -183,6 +195,10 @@ export function wildFrame(random: Random, requestId: number, symbolBytes: number
     }
     case 7:
       return { type: "digestsHeard", requestId, digestCount: index };
+    case 8:
+      return { type: "proof", requestId, firstDigest: small, digests: bytes(DIGEST_BYTES * (1 + below(random, 3))) };
+    case 9:
+      return { type: "proofHeard", requestId, digestCount: small };
     default:
       return {
         type: "data",

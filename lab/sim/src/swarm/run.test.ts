@@ -52,7 +52,7 @@ test("swarm: draws faults of all kinds, and up to all but one proxy malicious", 
     draws.some(({ proxies }) => proxies.length === 8 && proxies.filter(({ malice }) => malice.length > 0).length === 7),
   ).toBe(true);
   expect(draws.every(({ proxies }) => proxies.some(({ malice }) => malice.length === 0))).toBe(true);
-  expect(new Set(draws.flatMap(({ proxies }) => proxies.flatMap(({ malice }) => malice))).size).toBe(18);
+  expect(new Set(draws.flatMap(({ proxies }) => proxies.flatMap(({ malice }) => malice))).size).toBe(24);
 });
 
 test("swarm: counts coders that are never freed and coders that are freed twice", () => {

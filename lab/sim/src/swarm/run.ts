@@ -16,7 +16,6 @@ import {
   type Codec,
   type Geometry,
   type RequestFrame,
-  type Trusted,
 } from "@tributary/protocol";
 import { Network, STREAM, type NetworkUser } from "../network";
 import { Random } from "../random";
@@ -27,11 +26,14 @@ import { CountingCodec } from "./counting-codec";
 import { isContested, type ProxyDraw, type SwarmDraw } from "./draw";
 import { garble, MaliciousProxy } from "./malice";
 import { RogueClient } from "./rogue-client";
-import { trustedFor } from "./trusted";
+import { headOf, objectWith } from "./object";
 
 const REQUEST_ID = 1;
 /** Frames of a proxy that carry no data. */
-const CONTROL_FRAMES = new Set(["pending", "plan", "reject", "end", "digest"]);
+const CONTROL_FRAMES = new Set(["pending", "plan", "reject", "end", "digest", "proof"]);
+/** The bodies of a proxy that answers with another object, or with another object's proofs. */
+const OTHER_OBJECT = 4;
+const FALSE_ROOT = 5;
 /** Bodies differ from the original in this many bytes. */
 const MARK_BYTES = 3;
 const TIMER_STEP_MS = 0.01;
@@ -102,7 +104,8 @@ class SwarmRun implements NetworkUser {
   /** The bodies that have all delivered bytes. */
   #possible: ReadonlySet<Uint8Array>;
   readonly #geometry: Geometry;
-  readonly #trusted: Trusted;
+  /** By proxy, if the chunk is of an object: how it proves that. */
+  readonly #proofs: readonly (((piece: number) => Uint8Array) | undefined)[];
   readonly #receiver: Receiver;
   readonly #sides: Side[];
   readonly #wrongs: string[] = [];
@@ -128,15 +131,21 @@ class SwarmRun implements NetworkUser {
     this.#original = contentOf((seed % CONTENTS) + chunkBytes).subarray(seed % CONTENTS);
     this.#geometry = geometryOf(chunkBytes, symbolBytes, generationSize) as Geometry;
     this.#boundMs = boundMs(draw, this.#geometry);
-    this.#trusted = trustedFor(draw, this.#original, this.#geometry);
     const marked = new Map([[0, this.#original]]);
-    this.#bodies = draw.bodies.map((body) => {
+    this.#bodies = draw.bodies.map((drawn, index) => {
+      const body = proxies[index]!.malice.includes("other-object") ? OTHER_OBJECT : drawn;
       const known = marked.get(body) ?? markedCopy(this.#original, body);
       marked.set(body, known);
       return known;
     });
-    this.#possible = new Set(this.#bodies);
-    const verified = draw.isVouched ? { trusted: this.#trusted } : { hash: sha256 };
+    this.#possible = new Set(draw.bodies.map((body) => marked.get(body) ?? this.#original));
+    const { object, tree } = draw.isVouched ? objectWith(this.#original, draw) : {};
+    this.#proofs = this.#bodies.map((body, index) => {
+      const isFalse = body !== this.#original || proxies[index]!.malice.includes("false-root");
+      const own = tree && isFalse ? objectWith(markedCopy(body, FALSE_ROOT), draw).tree : tree;
+      return own && ((piece) => own.proofOf(piece));
+    });
+    const verified = { hash: sha256, ...(object ? { object } : {}) };
     const given = { mode, symbolBytes, generationSize, windowPackets, known, ...verified, ...(range ? { range } : {}) };
     this.#receiver = new Receiver({
       requestId: REQUEST_ID,
@@ -201,7 +210,9 @@ class SwarmRun implements NetworkUser {
   }
 
   outcome(): SwarmOutcome {
-    const excluded = this.#receiver.stats().proxies.filter(({ error }) => error?.kind === "digestMismatch").length;
+    const excluded = this.#receiver
+      .stats()
+      .proxies.filter(({ error }) => error && /digestMismatch|proofWrong/.test(error.kind)).length;
     this.#receiver.free();
     for (const { sender } of this.#sides) sender?.free();
     return {
@@ -384,10 +395,11 @@ class SwarmRun implements NetworkUser {
       nowMs: this.#localMs(side),
     }));
     if (side.originFailed) return sender.handleFailure({ kind: "originFailed", message: "The origin failed." });
-    feedFromOrigin(sender, this.#trusted.head, {
+    feedFromOrigin(sender, headOf(this.#draw), {
       events: this.#network.events,
       leg: side.draw.link.origin,
       original: this.#bodies[index]!,
+      proof: this.#proofs[index],
       stepMs: ORIGIN_STEP_MS,
       isCurrent: () => side.sender === sender && !side.originFailed,
       onBytes: () => this.#pumpSender(index),
@@ -454,7 +466,7 @@ class SwarmRun implements NetworkUser {
       const { handed, malice } = this.#sides[index]!;
       if (packets !== sum || packets !== handed)
         this.wrong(`proxy ${index}: ${handed} packets came, ${packets} counted, ${sum} accounted for`);
-      const blamed = error !== undefined && /digestMismatch|planMismatch|bodyDiffers/.test(error.kind);
+      const blamed = error !== undefined && /digestMismatch|planMismatch|proofWrong|bodyDiffers/.test(error.kind);
       if (blamed && !malice && !isContested(this.#draw))
         this.wrong(`honest proxy ${index} is blamed: ${error.kind}: ${error.message}`);
     });

@@ -1,6 +1,7 @@
+import { PIECE_BYTES } from "@tributary/contract/tree";
 import { geometryOf, type Geometry } from "../geometry";
 import { DIGEST_EVERY_PACKETS, LIMITS, TIMING } from "../limits";
-import { DigestAnnouncer } from "./digest-announcer";
+import { digestAnnouncer, proofAnnouncer } from "./announcer";
 
 const GENERATION_BYTES = 640;
 
@@ -13,7 +14,7 @@ function make(generationCount: number) {
     digest: (start: number) => new Uint8Array(LIMITS.digestBytes).fill(start / GENERATION_BYTES),
   };
   const geometry = geometryOf(totalBytes, 64, 10) as Geometry;
-  return { source, announcer: new DigestAnnouncer(1, geometry, source) };
+  return { source, announcer: digestAnnouncer(1, geometry, source) };
 }
 
 describe("sender: digests", () => {
@@ -64,5 +65,39 @@ describe("sender: digests", () => {
     announcer.handleHeard(2);
     announcer.handleAskedAgain();
     expect(announcer.poll(false, 10)).toMatchObject({ firstGeneration: 0, digests: { length: 2 } });
+  });
+});
+
+describe("sender: proofs", () => {
+  const totalBytes = 5 * PIECE_BYTES;
+  const source = {
+    totalBytes,
+    availableBytes: totalBytes,
+    view: () => new Uint8Array(0),
+    proof: (piece: number) => new Uint8Array(60 * 32).fill(piece),
+  };
+  const request = { requestId: 1, range: { start: 3 * PIECE_BYTES, end: 8 * PIECE_BYTES - 1 } };
+
+  test("of the first piece leave before data, and the others between data frames", () => {
+    const announcer = proofAnnouncer(request, source);
+    const first = Array.from({ length: 4 }, () => announcer.poll(true, 0)?.firstDigest);
+    expect(first).toEqual([0, 34, undefined, undefined]);
+    for (let sent = 0; sent < DIGEST_EVERY_PACKETS; sent++) announcer.handleDataSent();
+    const next = announcer.poll(true, 0)!;
+    expect(next).toMatchObject({ firstDigest: 68, digests: { length: 34 * 32 } });
+    expect(next.digests[0]).toBe(4);
+  });
+
+  test("go on after what the client has from others, and wait until it confirms", () => {
+    const announcer = proofAnnouncer(request, source);
+    announcer.handleHeard(67);
+    let count = 67;
+    for (let frame = announcer.poll(false, 0); frame; frame = announcer.poll(false, 0)) {
+      expect(frame.firstDigest).toBe(count);
+      count += frame.digests.length / 32;
+    }
+    expect(count).toBe(300);
+    announcer.handleHeard(300);
+    expect(announcer.pollTimeout()).toBeUndefined();
   });
 });
