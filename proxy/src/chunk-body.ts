@@ -18,10 +18,16 @@ export class ChunkBody implements ChunkSource {
   /** The memory that it holds. */
   heldBytes = 0;
   readonly name = String(++bodyCount);
+  readonly proof?: (piece: number) => Uint8Array;
   readonly #segments: Uint8Array[] = [];
   readonly #digests: Digests;
 
-  constructor(readonly totalBytes: number) {
+  /** `proof`: the object's, if the body is an object or a part of it. */
+  constructor(
+    readonly totalBytes: number,
+    proof?: (piece: number) => Uint8Array,
+  ) {
+    if (proof) this.proof = proof;
     this.#digests = new Digests(totalBytes, (start, end) => this.view(start, end));
   }
 
@@ -76,6 +82,7 @@ const EMPTY = new Uint8Array(0);
 export class BodyPart implements ChunkSource {
   readonly availableBytes: number;
   readonly name: string;
+  readonly proof?: (piece: number) => Uint8Array;
   readonly #body: ChunkBody;
 
   constructor(
@@ -84,6 +91,7 @@ export class BodyPart implements ChunkSource {
     readonly totalBytes: number,
   ) {
     this.#body = body;
+    if (body.proof) this.proof = body.proof;
     this.availableBytes = totalBytes;
     this.name = `${body.name} ${start} ${totalBytes}`;
   }

@@ -17,7 +17,13 @@ import type { BodyPart, ChunkBody } from "./chunk-body";
 import type { Reading } from "./chunk-shares";
 import type { Client } from "./clients";
 import { egressError } from "./egress/error";
-import type { OriginResponse } from "./egress/fetch";
+import type { Egress, OriginResponse } from "./egress/fetch";
+
+/** Where chunks come from. */
+export interface Origins extends Pick<Egress, "fetch"> {
+  /** The address in canonical form, and whose connections it needs. Throws an `EgressError` if that is refused. */
+  vet(text: string): { readonly href: string; readonly origin: string; readonly isObject?: true };
+}
 
 /** An origin's head as clients get it. Its body may have any length. */
 export type OriginHead = Omit<PlanHead, "totalBytes"> & Pick<OriginResponse, "totalBytes">;
@@ -63,6 +69,8 @@ export interface Lease {
 export interface ChunkStats {
   /** Body bytes received from origins. */
   originBytes: number;
+  /** Bytes sent of objects from the library. */
+  objectBytes: number;
   /** Requests that needed no body from the origin. */
   cacheHits: number;
   cacheBytes: number;
@@ -88,6 +96,8 @@ export interface ChunkLimits {
 export interface StoredChunk {
   readonly key: string;
   readonly origin: string;
+  /** It comes from the library. */
+  readonly isObject: boolean;
   readonly request: ChunkRequest;
   readonly readers: Set<Reader>;
   /** Ends the fetch. */
@@ -176,10 +186,12 @@ export function checkPageOrigin({ pageOrigin }: ChunkRequest): void {
   throw egressError("badRequest", `pageOrigin must be an origin as in https://page.example; got ${got}.`);
 }
 
-export function newChunk(key: string, origin: string, request: ChunkRequest): StoredChunk {
+export function newChunk(source: Pick<StoredChunk, "key" | "origin" | "isObject">, request: ChunkRequest): StoredChunk {
+  const { key, origin, isObject } = source;
   return {
     key,
     origin,
+    isObject,
     request,
     readers: new Set(),
     cancel: new AbortController(),

@@ -28,6 +28,7 @@ import {
   type ChunkStats,
   type Lease,
   type OriginHead,
+  type Origins,
   type Reader,
   type StoredChunk,
 } from "./chunk";
@@ -35,7 +36,7 @@ import { ChunkBody, partOf, type BodyPart } from "./chunk-body";
 import { firstToGo, UnreadBudget } from "./chunk-shares";
 import { DownloadReaders } from "./download-readers";
 import { egressError, rejectionOf } from "./egress/error";
-import type { Egress, OriginResponse } from "./egress/fetch";
+import type { OriginResponse } from "./egress/fetch";
 import { Fetches, IN_SOCKETS_BYTES, tooManyFetches } from "./fetches";
 import { KeptChunks } from "./kept-chunks";
 import type { Log } from "./log";
@@ -43,7 +44,7 @@ import type { Log } from "./log";
 export type { ChunkLimits, ChunkListener, ChunkRequest, Lease, OriginHead } from "./chunk";
 
 export interface ChunkStoreOptions {
-  egress: Pick<Egress, "fetch" | "vet">;
+  egress: Origins;
   log: Log;
   limits: ChunkLimits;
   /** Milliseconds since 1970, by a clock that does not jump. */
@@ -64,7 +65,7 @@ export class ChunkStore {
   readonly #fetching = new Fetches((chunk) => this.#abandon(chunk));
   readonly #downloads = new DownloadReaders((standIn) => this.#leave(standIn));
   readonly #unread = new UnreadBudget();
-  readonly #counts = { originBytes: 0, cacheHits: 0 };
+  readonly #counts = { originBytes: 0, objectBytes: 0, cacheHits: 0 };
   #pinnedBytes = 0;
   #limits: ChunkLimits;
   readonly #nowMs: () => number;
@@ -83,11 +84,12 @@ export class ChunkStore {
   /** Finds or fetches the chunk. Throws an `EgressError` when the policy refuses the URL. */
   open(request: ChunkRequest, listener: ChunkListener): Lease {
     checkPageOrigin(request);
-    const { href, origin } = this.#options.egress.vet(request.url);
-    const { range, cache = "default", pageOrigin, client, download } = request;
+    const { href, origin, isObject = false } = this.#options.egress.vet(request.url);
+    const { range, cache = "default", client, download } = request;
+    const pageOrigin = isObject ? undefined : request.pageOrigin; // An object is the same for every page.
     const key = keyOf(href, range, pageOrigin);
     const reader: Reader = {
-      chunk: newChunk(key, origin, request),
+      chunk: newChunk({ key, origin, isObject }, request),
       part: undefined,
       listener,
       download: download === undefined ? undefined : `${client?.name ?? ""} ${download} ${key}`,
@@ -263,7 +265,7 @@ export class ChunkStore {
       this.#separate(chunk, others.filter(isAnother));
     }
     chunk.head = { ...head, totalBytes: response.totalBytes! };
-    chunk.body = new ChunkBody(response.totalBytes!);
+    chunk.body = new ChunkBody(response.totalBytes!, response.proof);
     if (chunk.readers.size === 0 && !this.#isWorthFinishing(chunk)) {
       this.#abandon(chunk);
       response.cancel();
@@ -288,7 +290,7 @@ export class ChunkStore {
         this.#join(reader, own, undefined);
         continue;
       }
-      reader.chunk = newChunk(chunk.key, chunk.origin, { ...chunk.request, cache: "no-store" });
+      reader.chunk = newChunk(chunk, { ...chunk.request, cache: "no-store" });
       if (reader.download !== undefined) made.set(reader.download, reader.chunk);
       this.#ask(reader);
     }
@@ -309,7 +311,7 @@ export class ChunkStore {
     this.#makeRoom(growth, chunk);
     if (chunk.cancel.signal.aborted) throw egressError("aborted", "The request was given up.");
     body.append(bytes);
-    this.#counts.originBytes += bytes.length;
+    if (!chunk.isObject) this.#counts.originBytes += bytes.length;
     this.#pinnedBytes += growth;
     this.#countUnread(payerOf(chunk), Math.min(bytes.length, unreadBytesOf(chunk)));
     for (const reader of [...chunk.readers])
@@ -342,6 +344,7 @@ export class ChunkStore {
 
   #take(reader: Reader, takenBytes: number, wantedBytes: number): void {
     if (!reader.chunk.readers.has(reader)) return;
+    if (reader.chunk.isObject) this.#counts.objectBytes += takenBytes - reader.takenBytes;
     this.#countUnread(reader.client, -noteTaken(reader, takenBytes, wantedBytes));
     reader.chunk.wake();
   }
@@ -487,7 +490,7 @@ export class ChunkStore {
   async *#counted(chunk: StoredChunk, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     try {
       for await (const bytes of body) {
-        this.#counts.originBytes += bytes.length;
+        this.#counts[chunk.isObject ? "objectBytes" : "originBytes"] += bytes.length;
         yield bytes;
       }
     } finally {

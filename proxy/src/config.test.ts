@@ -48,6 +48,8 @@ test("config: every variable is read", () => {
     PLACE: "47.5,-19.05",
     OPERATOR: "us",
     REQUIRE_TOKEN: "1",
+    LIBRARY_DIR: "/library",
+    LIBRARY_BYTES: "5",
     CODER_BYTES: "1048576",
     CODES_ANEW: "1",
     TRIBUTARY_CODER: "both",
@@ -80,6 +82,8 @@ test("config: every variable is read", () => {
       PLACE: { lat: 47.5, lon: -19.05 },
       OPERATOR: "us",
       REQUIRE_TOKEN: true,
+      LIBRARY_DIR: "/library",
+      LIBRARY_BYTES: 5,
       CODER_BYTES: 2 ** 20,
       CODES_ANEW: true,
       TRIBUTARY_CODER: "both",
@@ -117,9 +121,11 @@ test("config: all faults are reported together", () => {
 test("config: --coder counts more than the environment, and other options are faults", () => {
   expect(withOptions({ TRIBUTARY_CODER: "cpu" }, [])).toEqual({ TRIBUTARY_CODER: "cpu" });
   expect(withOptions({ TRIBUTARY_CODER: "cpu" }, ["--coder", "both"])).toEqual({ TRIBUTARY_CODER: "both" });
+  expect(withOptions({ LIBRARY_DIR: "/a" }, ["--library", "/b"])).toEqual({ LIBRARY_DIR: "/b" });
+  expect(withOptions({}, ["--library="])).toBe("--library needs a folder.");
   expect(withOptions({}, ["--coder=gpu"])).toEqual({ TRIBUTARY_CODER: "gpu" });
   for (const args of [["--coders=gpu"], ["--coder"], ["gpu"]])
-    expect(withOptions({}, args)).toContain("The only option is --coder auto|cpu|gpu|both.");
+    expect(withOptions({}, args)).toContain("The options are --coder auto|cpu|gpu|both and --library DIR.");
   for (const value of ["tpu", "(empty)"])
     expect(parseConfig({ TRIBUTARY_CODER: value })).toEqual({
       faults: [`TRIBUTARY_CODER: must be one of auto, cpu, gpu, both; got "${value}"`],

@@ -29,8 +29,9 @@ const integer = (max: number) => {
 };
 
 /** A variable that gives this proxy its own value of a setting. */
-const ownValue = (key: "proxy.rateBytesPerSec" | "proxy.cacheBytes" | "proxy.sessionsMax" | "proxy.coderBytes") =>
-  integer(PROXY_SETTINGS[key].max).default(String(PROXY_SETTINGS[key].start.default));
+const ownValue = (
+  key: "proxy.rateBytesPerSec" | "proxy.cacheBytes" | "proxy.sessionsMax" | "proxy.coderBytes" | "proxy.libraryBytes",
+) => integer(PROXY_SETTINGS[key].max).default(String(PROXY_SETTINGS[key].start.default));
 
 const flag = (preset: boolean) =>
   z
@@ -148,6 +149,9 @@ const Variables = z.object({
   PLACE: place.optional(),
   OPERATOR: text(64).optional(),
   REQUIRE_TOKEN: flag(PROXY_SETTINGS["proxy.requireToken"].start.default),
+  /** Where the proxy keeps the objects of publications. Without it there is no library. `--library` says the same. */
+  LIBRARY_DIR: text(4096).optional(),
+  LIBRARY_BYTES: ownValue("proxy.libraryBytes"),
   CODER_BYTES: ownValue("proxy.coderBytes"),
   CODES_ANEW: flag(PROXY_SETTINGS["proxy.codesAnew"].start.default),
   /** Which coders make coded packets. `--coder` says the same. */
@@ -171,10 +175,16 @@ export function withOptions(
   args: string[],
 ): Record<string, string | undefined> | string {
   try {
-    const { values } = parseArgs({ args, options: { coder: { type: "string" } } });
-    return values.coder === undefined ? env : { ...env, TRIBUTARY_CODER: values.coder || "(empty)" };
+    const { values } = parseArgs({ args, options: { coder: { type: "string" }, library: { type: "string" } } });
+    const { coder, library } = values;
+    if (library === "") return "--library needs a folder.";
+    return {
+      ...env,
+      ...(coder === undefined ? {} : { TRIBUTARY_CODER: coder || "(empty)" }),
+      ...(library === undefined ? {} : { LIBRARY_DIR: library }),
+    };
   } catch (error) {
-    return `${(error as Error).message} The only option is --coder ${CODER_SETTINGS.join("|")}.`;
+    return `${(error as Error).message} The options are --coder ${CODER_SETTINGS.join("|")} and --library DIR.`;
   }
 }
 

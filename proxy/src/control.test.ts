@@ -6,6 +6,7 @@ const OWN = limitsOf({
   CACHE_BYTES: 1000,
   MAX_SESSIONS: 10,
   REQUIRE_TOKEN: false,
+  LIBRARY_BYTES: 2 ** 30,
   CODER_BYTES: 2 ** 26,
   CODES_ANEW: false,
 });

@@ -32,6 +32,8 @@ export interface HttpDeliveryOptions {
   allowance?: Allowance | undefined;
   /** Called once, when the delivery holds nothing. `failure`: why it failed. */
   onEnded: (failure: Rejection | undefined) => void;
+  /** Sets the status and the headers of the answer. By default they are those that clients of ours understand. */
+  writeHead?: (head: OriginHead) => void;
   /** Answers with an error. Called only before the head was sent. */
   refuse: (rejection: Rejection) => void;
 }
@@ -135,8 +137,10 @@ export class HttpDelivery implements Feeder {
     else this.#noteTaken();
   }
 
-  #writeHead({ status, headers, totalBytes, serverFetchMs }: OriginHead): void {
-    const { response } = this.#options;
+  #writeHead(head: OriginHead): void {
+    const { response, writeHead } = this.#options;
+    const { status, headers, totalBytes, serverFetchMs } = head;
+    if (writeHead) return writeHead(head);
     response.status(status);
     for (const [name, value] of Object.entries(headers))
       response.setHeader(KEPT_HEADERS.includes(name) ? name : RENAMED_PREFIX + name, value);

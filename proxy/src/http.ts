@@ -17,40 +17,30 @@ import {
   parseRange,
   type RangeRequest,
   type Rejection,
-  type RejectionKind,
 } from "@tributary/contract";
 import { LIMITS } from "@tributary/protocol";
 import { z } from "zod";
-import type { ChunkStore } from "./chunks";
 import type { Client } from "./clients";
 import { HttpDelivery } from "./http-delivery";
+import { objectRoutes, type ObjectRoutesOptions } from "./library/objects-http";
 import { hostForLog, type Log } from "./log";
 import type { Yield } from "./outlet";
-import type { Shaper } from "./shaper";
-import type { Allowance } from "./token";
+import { refuse, SANDBOX } from "./refusal";
 
-export interface HttpOptions {
+export interface HttpOptions extends ObjectRoutesOptions {
   health: () => { status: "starting" | "ok" | "draining"; name: string; engine: string; sessions: number };
   metrics: { readonly contentType: string; text: () => Promise<string> };
   /** The answer to GET /v1/whoami. By it a proxy recognises itself behind published ports. */
   nonce: string;
-  chunks: Pick<ChunkStore, "open">;
-  shaper: Shaper;
-  log: Log;
-  /** What the proxy may send for a request with this token. */
-  admit: (token: string | undefined) => Allowance | Rejection | undefined;
   /** Makes a session of `client` from an SDP offer. */
   openSession: (offer: string, client: Client) => Promise<{ sessionId: string; sdp: string } | Rejection>;
-  /** The client at an IP address. */
-  clientAt: (address: string) => Client;
   /** Reverse proxies in front whose X-Forwarded-For is believed. */
   trustedHops: number;
   /** Origins of the pages that may read answers, besides extensions. */
   pageOrigins: readonly string[];
-  /** A delivery has begun (1) or ended (-1). */
-  onDelivery: (change: 1 | -1, failure?: Rejection) => void;
 }
 
+const BODY_MS_MAX = 30_000;
 const OFFER_BYTES_MAX = 32 * 1024;
 const SessionRequest = z
   .object({ sdp: z.string().min(1).max(OFFER_BYTES_MAX), token: z.string().max(LIMITS.tokenBytesMax).optional() })
@@ -58,38 +48,14 @@ const SessionRequest = z
 
 const DOWNLOAD_NAME = /^[\w-]{1,64}$/;
 
-/** Without it, an origin's page that is opened from here would run scripts under the proxy's name. */
-const SANDBOX = "sandbox; default-src 'none'";
-
-/** Every other rejection is the origin's fault: 502. */
-const STATUS_OF: Partial<Record<RejectionKind, number>> = {
-  badUrl: 400,
-  urlTooLong: 400,
-  badRange: 400,
-  badRequest: 400,
-  badOffer: 400,
-  clientRefused: 403,
-  egressRefused: 403,
-  tokenMissing: 401,
-  tokenRefused: 401,
-  tokenExpired: 401,
-  budgetSpent: 429,
-  notFound: 404,
-  methodNotAllowed: 405,
-  requestTooLarge: 413,
-  draining: 503,
-  starting: 503,
-  proxyBusy: 503,
-  tooManySessions: 503,
-  internalError: 500,
-};
-
 export function makeApp(options: HttpOptions): Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
   app.set("query parser", "simple");
   app.set("trust proxy", options.trustedHops);
+  app.use(endSlowBodies);
+  app.use("/v1/objects", objectRoutes(options));
   app.use(shareWithExtensions(options.pageOrigins));
   app.options("/{*path}", (_request, response) => response.status(204).end());
   app.head("/{*path}", (_request, response) => refuse(response, { kind: "methodNotAllowed", message: "Use GET." }));
@@ -119,6 +85,17 @@ export function makeApp(options: HttpOptions): Express {
   app.use(failed(options.log));
   return app;
 }
+
+/** A body that takes too long ends its connection. Uploads have a limit of their own, because objects are long. */
+const endSlowBodies: RequestHandler = (request, _response, next) => {
+  const { headers, method } = request;
+  const hasBody = headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
+  if (hasBody && method !== "PATCH") {
+    const timer = setTimeout(() => request.socket.destroy(), BODY_MS_MAX);
+    request.once("close", () => clearTimeout(timer));
+  }
+  next();
+};
 
 /**
  * Answers can be read by extensions and by the pages that the operator has allowed. Requests of other pages are
@@ -225,11 +202,6 @@ async function openSession(options: HttpOptions, request: Request, response: Res
   const answer = await options.openSession(parsed.data.sdp, options.clientAt(request.ip ?? ""));
   if ("kind" in answer) refuse(response, answer);
   else response.status(201).json(answer);
-}
-
-function refuse(response: Response, rejection: Rejection): void {
-  response.removeHeader("Content-Security-Policy");
-  response.status(STATUS_OF[rejection.kind] ?? 502).json({ error: rejection });
 }
 
 /** Answers the errors that express finds in a request, and unexpected errors. */

@@ -1,6 +1,6 @@
 /**
- * Main: a proxy as a process, with the option `--coder auto|cpu|gpu|both`. It prints one JSON line to stdout when it is
- * ready. Its log and faults go to stderr.
+ * Main: a proxy as a process, with the options `--coder auto|cpu|gpu|both` and `--library DIR`. It prints one JSON line
+ * to stdout when it is ready. Its log and faults go to stderr.
  */
 import { loadCodec } from "@tributary/native-codec";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";

@@ -2,10 +2,13 @@
  * Link to Origo: registers this proxy and reports its status while it runs. After a failure it connects again, with
  * growing pauses and no limit. The proxy serves its clients also while Origo is away.
  */
+import { ForgetObjects, type ObjectsAck, type ObjectsReport } from "@tributary/contract/publication-schema";
 import { ProxyControl, ProxyStatus, type ProxyAck, type ProxyHello, type ProxyProof } from "@tributary/contract/schema";
 import { PROXY_SETTINGS } from "@tributary/contract/settings";
 import { io, type Socket } from "socket.io-client";
 import type { Prove } from "./identity";
+import type { Library } from "./library/library";
+import { ObjectsReporter } from "./library/objects-report";
 import type { Log } from "./log";
 
 export interface OrigoLinkOptions {
@@ -20,6 +23,8 @@ export interface OrigoLinkOptions {
   onRegistered?: (id: string) => void;
   /** Called when Origo changes something. */
   onControl?: (control: ProxyControl) => void;
+  /** Its objects are reported. */
+  library?: Library | undefined;
   log: Log;
 }
 
@@ -38,6 +43,7 @@ export class OrigoLink {
   /** Of this connection. */
   #challenge = "";
 
+  readonly #objects: ObjectsReporter | undefined;
   readonly #options: OrigoLinkOptions;
 
   constructor(options: OrigoLinkOptions) {
@@ -48,6 +54,12 @@ export class OrigoLink {
       reconnection: false,
       forceNew: true,
       timeout: 5000,
+    });
+    const { library, log } = options;
+    this.#objects = library && new ObjectsReporter({ library, send: (report) => this.#sendObjects(report), log });
+    this.#socket.on("forget", (message: unknown) => {
+      const forgotten = ForgetObjects.safeParse(message);
+      if (forgotten.success) library?.pin(forgotten.data.objects, false);
     });
     this.#socket.on("challenge", (challenge: unknown) => {
       this.#challenge = String(challenge);
@@ -75,6 +87,7 @@ export class OrigoLink {
   close(): void {
     clearInterval(this.#heartbeat);
     clearTimeout(this.#retry);
+    this.#objects?.pause();
     this.#socket.removeAllListeners();
     this.#socket.disconnect();
   }
@@ -94,7 +107,12 @@ export class OrigoLink {
       this.#report("registered", { id: answer.id });
       this.#options.onRegistered?.(answer.id);
       this.#startHeartbeat();
+      this.#objects?.begin();
     });
+  }
+
+  #sendObjects(report: ObjectsReport): Promise<ObjectsAck> {
+    return this.#socket.timeout(ACK_MS_MAX).emitWithAck("objects", report) as Promise<ObjectsAck>;
   }
 
   #refused(reason: string): void {
@@ -127,6 +145,7 @@ export class OrigoLink {
   #connectLater(event: string, reason: string): void {
     clearInterval(this.#heartbeat);
     this.#heartbeat = undefined;
+    this.#objects?.pause();
     clearTimeout(this.#retry);
     this.#report(event, { reason });
     this.#retry = setTimeout(() => this.#socket.connect(), this.#retryMs);

@@ -25,8 +25,14 @@ import { Egress } from "./egress/fetch";
 import { LongBodies } from "./egress/long-bodies";
 import type { EgressPolicy } from "./egress/policy";
 import { makeApp } from "./http";
+import { grantFault } from "./library/grants";
+import { Library } from "./library/library";
+import { ObjectOrigin } from "./library/object-origin";
+import type { ObjectStore } from "./library/objects-http";
+import { Uploads } from "./library/uploads";
 import type { Log } from "./log";
 import { openIdentity } from "./identity";
+import { OrigoKeys } from "./origo-keys";
 import { OrigoLink } from "./origo-link";
 import { findPublished, type PublishedPorts } from "./published";
 import { pickUdpPort, startRtc } from "./rtc";
@@ -42,8 +48,8 @@ export const PROXY_VERSION = "0.1.0";
 
 const DRAIN_POLL_MS = 25;
 
-/** A slow head or body ends its connection. */
-const HTTP_TIMES = { requestTimeout: 30_000, headersTimeout: 10_000, connectionsCheckingInterval: 2000 };
+/** A slow head ends its connection. Bodies: http.ts. */
+const HTTP_TIMES = { requestTimeout: 0, headersTimeout: 10_000, connectionsCheckingInterval: 2000 };
 
 /** The transports take this many sessions more than there are seats, so that a newcomer can get another's seat. */
 const SESSIONS_SPARE = 64;
@@ -93,11 +99,12 @@ export class Proxy {
   #link: OrigoLink | undefined;
   #deliveries = 0;
   #limits: Limits;
-  readonly #tokens = new TokenGate({
-    required: () => this.#limits.requireToken,
+  readonly #origoKeys = new OrigoKeys({
     nowMs: () => this.#origosClock(),
     log: (event, fields) => this.#log(event, fields),
   });
+  readonly #tokens = new TokenGate({ required: () => this.#limits.requireToken, keys: this.#origoKeys });
+  readonly #objects: ObjectStore | undefined;
   #lastReport = { atMs: performance.now(), sentBytes: 0, eventLoop: performance.eventLoopUtilization() };
   #closing = false;
   #status: "starting" | "ok" | "draining" = "starting";
@@ -119,7 +126,9 @@ export class Proxy {
 
     this.#egress = new Egress({ policy: policyOf(config) });
     this.#limits = limitsOf(config);
-    this.#chunks = new ChunkStore({ egress: new LongBodies(this.#egress), log, limits: this.#limits });
+    this.#objects = config.LIBRARY_DIR === undefined ? undefined : this.#makeObjects(config.LIBRARY_DIR);
+    const origins = new ObjectOrigin(new LongBodies(this.#egress), this.#objects?.library);
+    this.#chunks = new ChunkStore({ egress: origins, log, limits: this.#limits });
     this.#coder = new ProxyCoder({
       codec,
       setting: config.TRIBUTARY_CODER,
@@ -139,6 +148,7 @@ export class Proxy {
       metrics: this.#coder.metrics,
       nonce: this.#nonce,
       chunks: this.#chunks,
+      objects: this.#objects,
       shaper: this.#shaper,
       log,
       admit: (token) => this.#tokens.admit(token),
@@ -152,9 +162,18 @@ export class Proxy {
     shareConnections(this.#http, () => this.#limits.httpConnectionsMax);
   }
 
+  #makeObjects(dir: string): ObjectStore {
+    const log = this.#log;
+    const library = new Library({ dir, bytesMax: () => this.#limits.libraryBytes, log });
+    const uploads = new Uploads({ library, limits: () => this.#limits, log });
+    return { library, uploads, grantFault: (text, id) => grantFault(this.#origoKeys, text, id) };
+  }
+
   /** Rejects when a port is taken or the published ports are not found. The process should then end. */
   async start(): Promise<void> {
     const config = this.#config;
+    await this.#objects?.library.open();
+    await this.#objects?.uploads.open();
     await listen(this.#http, config.PORT, config.HOST);
     void this.#coder.start().catch((error: Error) => this.#log("coderFailed", { reason: error.message }));
     const { port } = this.#http.address() as AddressInfo;
@@ -241,6 +260,7 @@ export class Proxy {
     this.#webTransport?.close();
     this.#udp?.close();
     this.#chunks.close();
+    this.#objects?.uploads.close();
     await this.#coder.close();
     this.#egress.close();
     this.#http.closeAllConnections();
@@ -364,8 +384,9 @@ export class Proxy {
       hello,
       status: () => this.#report(),
       onControl,
+      library: this.#objects?.library,
       log,
-      onRegistered: (id) => this.#tokens.setId(id),
+      onRegistered: (id) => this.#origoKeys.setId(id),
     });
   }
 
@@ -373,7 +394,7 @@ export class Proxy {
   #handleControl({ draining, version, values, keys, nowMs }: ProxyControl): void {
     if (this.#closing) return;
     this.#clockAheadMs = nowMs - performance.now();
-    this.#tokens.setKeys(keys);
+    this.#origoKeys.setKeys(keys);
     this.#limits = narrowed(limitsOf(this.#config), values);
     this.#shaper.setRate(this.#limits.rateBytesPerSec);
     this.#chunks.setLimits(this.#limits);
@@ -406,7 +427,7 @@ export class Proxy {
   }
 
   #report() {
-    const { originBytes, cacheHits, cacheBytes } = this.#chunks.stats;
+    const { originBytes, objectBytes, cacheHits, cacheBytes } = this.#chunks.stats;
     return {
       sessions: this.#sessions.size,
       activeRequests: this.#activeRequests(),
@@ -421,6 +442,7 @@ export class Proxy {
       uptimeMs: performance.now() - this.#startedMs,
       load: this.#load(),
       coder: this.#coder.report(),
+      ...(this.#objects ? { library: this.#objects.library.status(objectBytes) } : {}),
     };
   }
 }

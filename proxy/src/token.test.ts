@@ -1,4 +1,5 @@
 import { generateKeyPairSync, sign, type KeyObject } from "node:crypto";
+import { OrigoKeys } from "./origo-keys";
 import { TokenGate } from "./token";
 
 const NOW_MS = 1_790_000_000_000;
@@ -23,14 +24,13 @@ function tokenOf(claims: object = {}, header: object = {}, key: KeyObject = priv
 function gateOf(required = true) {
   const clock = { ms: NOW_MS };
   const logged: string[] = [];
-  const gate = new TokenGate({
-    required: () => required,
+  const keys = new OrigoKeys({
     nowMs: () => clock.ms,
     log: (event, fields) => void logged.push(`${event} ${fields?.["key"]}`),
   });
-  gate.setKeys({ k: PEM });
-  gate.setId("p1");
-  return { gate, clock, logged };
+  keys.setKeys({ k: PEM });
+  keys.setId("p1");
+  return { gate: new TokenGate({ required: () => required, keys }), keys, clock, logged };
 }
 
 test("token: if no token is required, every request is admitted", () => {
@@ -89,9 +89,9 @@ test("token: another spelling of the signature does not give new bytes", () => {
 });
 
 test("token: a bad key is ignored and logged, and the other keys are used", () => {
-  const { gate, logged } = gateOf();
+  const { gate, keys, logged } = gateOf();
   const other = generateKeyPairSync("x25519").publicKey.export({ type: "spki", format: "pem" }).toString();
-  gate.setKeys({ bad: "-----BEGIN PUBLIC KEY-----\njunk\n-----END PUBLIC KEY-----\n", other, k: PEM });
+  keys.setKeys({ bad: "-----BEGIN PUBLIC KEY-----\njunk\n-----END PUBLIC KEY-----\n", other, k: PEM });
   expect(logged).toEqual(["keyRefused bad", "keyRefused other"]);
   expect(gate.admit(tokenOf())).toMatchObject({ leftBytes: 1000 });
 });

@@ -1,12 +1,10 @@
 /**
- * Token: checks the tokens that clients must show if this proxy requires them. Origo signs a token (JWT, EdDSA; RFC
- * 7519, RFC 8037) for some proxies, for some time and for some bytes. Only Origo's Ed25519 keys are used; the algorithm
- * in the header of a token is ignored.
+ * Token: checks the tokens that clients must show if this proxy requires them. Origo signs a token for some proxies,
+ * for some time and for some bytes.
  */
 import type { Rejection, RejectionKind } from "@tributary/contract";
-import { createPublicKey, verify, type KeyObject } from "node:crypto";
 import { TokenClaims } from "@tributary/contract/schema";
-import type { Log } from "./log";
+import { SKEW_SEC, type OrigoKeys } from "./origo-keys";
 
 /** What a token still allows at this proxy. */
 export interface Allowance {
@@ -25,45 +23,19 @@ export function budgetSpent({ budgetBytes }: Allowance): Rejection {
 
 export interface TokenGateOptions {
   required: () => boolean;
-  /** Milliseconds since the epoch. */
-  nowMs: () => number;
-  log: Log;
+  keys: OrigoKeys;
 }
 
 /** This many tokens are remembered with their bytes left. The oldest are forgotten first. */
 const TOKENS_MAX = 10_000;
-/** The clocks of two machines may differ by this much. */
-const SKEW_SEC = 30;
 
 export class TokenGate {
   readonly #known = new Map<string, { allowance: Allowance; claims: TokenClaims }>();
-  readonly #keys = new Map<string, KeyObject>();
-  #proxyId: string | undefined;
 
   readonly #options: TokenGateOptions;
 
   constructor(options: TokenGateOptions) {
     this.#options = options;
-  }
-
-  /** Sets the id that Origo gave this proxy. */
-  setId(proxyId: string): void {
-    this.#proxyId = proxyId;
-  }
-
-  /** Sets the public keys by id: Ed25519 keys in SPKI, as PEM. Other keys are logged and ignored. */
-  setKeys(keys: Record<string, string>): void {
-    this.#keys.clear();
-    for (const [id, pem] of Object.entries(keys)) {
-      try {
-        const key = createPublicKey(pem);
-        const type = key.asymmetricKeyType;
-        if (type !== "ed25519") throw new TypeError(`the key must be for ed25519, got ${type}`);
-        this.#keys.set(id, key);
-      } catch (error) {
-        this.#options.log("keyRefused", { key: id, reason: (error as Error).message });
-      }
-    }
   }
 
   /** Says what the token allows. Undefined if this proxy requires no token. */
@@ -74,7 +46,7 @@ export class TokenGate {
     const entry = this.#known.get(token) ?? this.#learn(token);
     if ("kind" in entry) return entry;
     const { claims, allowance } = entry;
-    const lateSec = this.#options.nowMs() / 1000 - claims.exp;
+    const lateSec = this.#options.keys.nowMs() / 1000 - claims.exp;
     if (lateSec > SKEW_SEC)
       return refused("tokenExpired", "The token has expired: ask Origo for the list of proxies again.");
     if (allowance.leftBytes > 0) return allowance;
@@ -82,34 +54,15 @@ export class TokenGate {
   }
 
   #learn(token: string): { allowance: Allowance; claims: TokenClaims } | Rejection {
-    const claims = this.#read(token);
+    const { keys } = this.#options;
+    const claims = keys.read(token, TokenClaims);
     if (claims === undefined) return refused("tokenRefused", "The token is not one that this proxy's Origo signed.");
-    if (this.#proxyId === undefined || !claims.aud.includes(this.#proxyId))
-      return refused("tokenRefused", "The token is for other proxies.");
+    if (!keys.isForThis(claims)) return refused("tokenRefused", "The token is for other proxies.");
     const allowance = { leftBytes: claims.bytes, sessions: 0, budgetBytes: claims.bytes };
     const entry = { claims, allowance };
     this.#known.set(token, entry);
     if (this.#known.size > TOKENS_MAX) this.#known.delete(this.#known.keys().next().value!);
     return entry;
-  }
-
-  #read(token: string): TokenClaims | undefined {
-    const [header = "", payload = "", signature = "", ...more] = token.split(".");
-    const key = this.#keys.get(String((decoded(header) as { kid?: unknown } | undefined)?.kid));
-    if (key === undefined || more.length > 0) return undefined;
-    const signed = Buffer.from(signature, "base64url");
-    // Another spelling of the same signature would count as a new token with all its bytes left.
-    if (signed.toString("base64url") !== signature || !verify(null, Buffer.from(`${header}.${payload}`), key, signed))
-      return undefined;
-    return TokenClaims.safeParse(decoded(payload)).data;
-  }
-}
-
-function decoded(part: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(part, "base64url").toString());
-  } catch {
-    return undefined;
   }
 }
 

@@ -62,6 +62,8 @@ export interface OriginResponse extends ResponseHead {
   body: AsyncIterable<Uint8Array>;
   /** Ends the fetch without reading the body. */
   cancel(): void;
+  /** The proofs of an object's pieces, if the answer is an object or a part of it. */
+  proof?: (piece: number) => Uint8Array;
 }
 
 export interface FetchDetails {
