@@ -12,7 +12,11 @@ module.exports = {
   context: __dirname,
   target: "web",
   devtool: "source-map",
-  entry: { dashboard: "./dashboard/src/main.tsx" },
+  entry: {
+    dashboard: "./dashboard/src/main.tsx",
+    // The page of a publication is in a folder of its own address, so it loads its parts from the root.
+    player: { import: "./dashboard/src/player/player.ts", publicPath: "/" },
+  },
   output: {
     path: path.join(__dirname, "dist/dashboard"),
     filename: "[name].js",

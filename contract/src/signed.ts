@@ -8,17 +8,23 @@ import type { z } from "zod";
 /** 32 bytes in base64url. The last character holds 4 bits, so it is one of 16. */
 export const PUBLIC_KEY = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/;
 
+/** The message was not signed by the key, or it was changed since. */
+export class SignatureWrong extends Error {}
+
 /** The private key must be one for Ed25519. */
 export async function sign(payload: unknown, privateKey: KeyLike): Promise<string> {
   const text = new TextEncoder().encode(JSON.stringify(payload));
   return new CompactSign(text).setProtectedHeader({ alg: "EdDSA" }).sign(privateKey);
 }
 
-/** The message, if `publicKey` signed it and it has the shape. Otherwise throws an error that says what is wrong. */
+/**
+ * The message, if `publicKey` signed it and it has the shape. Otherwise throws: SignatureWrong, or an error that says
+ * what is wrong.
+ */
 export async function open<T extends z.ZodTypeAny>(text: string, publicKey: string, shape: T): Promise<z.output<T>> {
   const key = await importJWK({ kty: "OKP", crv: "Ed25519", x: publicKey }, "EdDSA");
   const { payload } = await compactVerify(text, key, { algorithms: ["EdDSA"] }).catch(() => {
-    throw new Error(`the signature is not one of the key ${publicKey}`);
+    throw new SignatureWrong(`the signature is not one of the key ${publicKey}`);
   });
   const parsed = shape.safeParse(jsonOf(payload));
   if (parsed.success) return parsed.data as z.output<T>;

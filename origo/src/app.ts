@@ -11,6 +11,9 @@ import { enrolmentEndpoints, type EnrolmentRouteOptions } from "./routes-enrolme
 import { fleetEndpoints, type FleetOptions } from "./routes-fleet";
 import { intakeEndpoints, type IntakeOptions } from "./routes-intake";
 import { operationsEndpoints, type OperationsOptions } from "./routes-operations";
+import { libraryEndpoints, type LibraryOptions } from "./routes-library";
+import { publishedEndpoints, type PublishedOptions } from "./routes-published";
+import { publishingEndpoints, type PublishingOptions } from "./routes-publishing";
 import { queryEndpoints } from "./routes-query";
 import type { Store } from "./store/index";
 import type { Log } from "./telemetry";
@@ -18,7 +21,16 @@ import type { Log } from "./telemetry";
 export const ORIGO_VERSION = "0.1.0";
 
 export interface AppOptions
-  extends AdminOptions, ConfigOptions, EnrolmentRouteOptions, FleetOptions, IntakeOptions, OperationsOptions {
+  extends
+    AdminOptions,
+    ConfigOptions,
+    EnrolmentRouteOptions,
+    FleetOptions,
+    IntakeOptions,
+    LibraryOptions,
+    OperationsOptions,
+    PublishedOptions,
+    PublishingOptions {
   store: Store;
   log: Log;
   /** The number of load balancers in front of this process. Their X-Forwarded-For headers are believed. */
@@ -35,6 +47,9 @@ function endpointsOf(options: AppOptions): Endpoint[] {
     ...fleetEndpoints(options),
     ...enrolmentEndpoints(options),
     ...intakeEndpoints(options),
+    ...publishingEndpoints(options),
+    ...publishedEndpoints(options),
+    ...libraryEndpoints(options),
     ...queryEndpoints(options),
     ...configEndpoints(options),
     ...adminEndpoints(options),
@@ -61,6 +76,11 @@ export function makeApp(options: AppOptions): Express {
   app.set(PAGE_ORIGINS, options.pageOrigins);
   app.use(options.telemetry.timing);
   app.use(securityHeaders);
+  // Publishers set their clocks by this, so it must be the clock that their requests are held against.
+  app.use((_request, response, next) => {
+    response.set("Date", new Date(options.nowMs()).toUTCString());
+    next();
+  });
   mount(app, endpointsOf(options), options.access);
   app.use(dashboard(options.dashboardDir));
   app.use((request, response) =>

@@ -158,8 +158,16 @@ test("enrolment: the code file always holds an unused code, which only its owner
 test("enrolment: a database of the version before gets the new tables and keeps its data", async () => {
   await origo.close();
   const before = await Store.open(folder);
-  for (const sql of ["DROP TABLE proxy_keys", "DROP TABLE enrolment_codes", "UPDATE origo_schema SET version = 1"])
-    await before.database.run(sql);
+  for (const table of [
+    "proxy_keys",
+    "enrolment_codes",
+    "publishers",
+    "publications",
+    "publication_objects",
+    "playlists",
+  ])
+    await before.database.run(`DROP TABLE ${table}`);
+  await before.database.run("UPDATE origo_schema SET version = 1");
   await before.database.run("INSERT INTO users VALUES ('ada', 'x', 'admin', 1, NULL)");
   await before.close();
   origo = await start();

@@ -80,6 +80,9 @@ export class Enrolment {
     return this.#options.store.all();
   }
 
+  /** Stores the digest of a code, of any purpose. */
+  readonly addCode: EnrolmentStore["addCode"] = (...code) => this.#options.store.addCode(...code);
+
   async newCode(author: string): Promise<{ code: string; expiresAtMs: number }> {
     const nowMs = this.#options.nowMs();
     const [code, expiresAtMs] = [makeCode(), nowMs + CODE_MS];

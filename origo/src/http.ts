@@ -26,10 +26,11 @@ export const REQUEST_MS_MAX = 30_000;
 
 /**
  * Who may call an endpoint. `open`: anyone, and of web pages extensions and the origins that the operator has allowed.
+ * `web`: anyone, and all web pages.
  * `public`: anyone, but web pages of this origin only. `viewer`: everyone who is signed in. `admin`: admins; a change
  * needs the CSRF token of the login.
  */
-export type Access = "open" | "public" | "viewer" | "admin";
+export type Access = "open" | "web" | "public" | "viewer" | "admin";
 export type Method = "get" | "post" | "put" | "patch" | "delete";
 
 type Shape = z.ZodTypeAny;
@@ -128,12 +129,12 @@ function mountPath(app: Express, path: string, endpoints: readonly Endpoint[], g
   for (const each of endpoints) app[each.method](path, ...layers(each, gate));
   const methods = endpoints.map(({ method }) => method.toUpperCase());
   const allow = [...methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method])), "OPTIONS"].join(", ");
-  const open = endpoints.filter(({ access }) => access === "open").map(({ method }) => method.toUpperCase());
+  const shared = endpoints.filter(({ access }) => access === "open" || access === "web");
   app.options(path, (request, response) => {
-    if (open.length > 0 && share(request, response)) {
+    if (shared[0] !== undefined && share(shared[0], request, response)) {
       response.set({
-        "Access-Control-Allow-Methods": open.join(", "),
-        "Access-Control-Allow-Headers": "content-type, content-encoding",
+        "Access-Control-Allow-Methods": shared.map(({ method }) => method.toUpperCase()).join(", "),
+        "Access-Control-Allow-Headers": "content-type, content-encoding, range",
         "Access-Control-Max-Age": "600",
       });
     }
@@ -151,9 +152,13 @@ function mountPath(app: Express, path: string, endpoints: readonly Endpoint[], g
 /** The setting of the application with the origins of the pages that may read open endpoints. */
 export const PAGE_ORIGINS = "page origins";
 
-/** Lets an extension, or a page that the operator has allowed, read the answer. False for any other page. */
-function share(request: Request, response: Response): boolean {
+/** Lets an extension and the pages that the operator has allowed read the answer, or all pages. False for others. */
+function share({ access }: Endpoint, request: Request, response: Response): boolean {
   const { origin } = request.headers;
+  if (access === "web") {
+    response.set({ "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Retry-After, Date" });
+    return true;
+  }
   response.vary("Origin");
   if (origin === undefined || !mayRead(origin, request.app.get(PAGE_ORIGINS) as string[])) return false;
   response.set({ "Access-Control-Allow-Origin": origin, "Access-Control-Expose-Headers": "Retry-After" });
@@ -163,12 +168,12 @@ function share(request: Request, response: Response): boolean {
 function layers(each: Endpoint, gate: Gate): RequestHandler[] {
   const { access, requestMsMax } = each;
   const enter: RequestHandler = async (request, response, next) => {
-    if (access === "open") share(request, response);
+    if (access === "open" || access === "web") share(each, request, response);
     response.locals["author"] = access === "viewer" || access === "admin" ? await gate.admit(request, access) : "";
     if (requestMsMax !== undefined) limitTime(request, requestMsMax);
     next();
   };
-  const isForStrangers = access === "open" || access === "public";
+  const isForStrangers = access === "open" || access === "web" || access === "public";
   const limit = isForStrangers ? STRANGERS_BODY_BYTES_MAX : BODY_BYTES_MAX;
   const reader = each.reader ?? express.json({ limit: each.bodyBytesMax ?? limit, inflate: !isForStrangers });
   const parse = each.body ? [requireJson, reader] : [];

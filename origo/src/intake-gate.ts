@@ -4,7 +4,7 @@
  * a small compressed body cannot become much work, and one address cannot take the share of the others.
  */
 import { createGunzip } from "node:zlib";
-import type { Request, RequestHandler } from "express";
+import type { Request, RequestHandler, Response } from "express";
 import type { Configuration } from "./configuration";
 import { Refusal } from "./http";
 import { limitKeyOf } from "./network";
@@ -24,8 +24,21 @@ const DEPTH_MAX = 16;
 const PARTS_MAX = 150_000;
 const EVERYONE = "";
 
+/** The settings that limit a gate. */
+export const INTAKE_LIMITS = {
+  bytesPerSecPerAddress: "origo.intakeBytesPerSecPerAddress",
+  bytesPerSec: "origo.intakeBytesPerSec",
+  openBytesMax: "origo.intakeOpenBytesMax",
+} as const;
+export const PUBLISHING_LIMITS = {
+  bytesPerSecPerAddress: "origo.publishBytesPerSecPerAddress",
+  bytesPerSec: "origo.publishBytesPerSec",
+  openBytesMax: "origo.publishOpenBytesMax",
+} as const;
+
 export interface IntakeGateOptions {
   configuration: Pick<Configuration, "value">;
+  limits: typeof INTAKE_LIMITS | typeof PUBLISHING_LIMITS;
   nowMs: () => number;
 }
 
@@ -39,15 +52,15 @@ export class IntakeGate {
   constructor(options: IntakeGateOptions) {
     this.#options = options;
 
-    const { configuration } = options;
+    const { configuration, limits } = options;
     const windowMs = (): number => 1000 * WINDOW_SEC;
     this.#rate = new RateLimit({
-      limit: () => WINDOW_SEC * configuration.value("origo.intakeBytesPerSecPerAddress"),
+      limit: () => WINDOW_SEC * configuration.value(limits.bytesPerSecPerAddress),
       windowMs,
       keysMax: KEYS_MAX,
     });
     this.#rateOfAll = new RateLimit({
-      limit: () => WINDOW_SEC * configuration.value("origo.intakeBytesPerSec"),
+      limit: () => WINDOW_SEC * configuration.value(limits.bytesPerSec),
       windowMs,
       keysMax: 1,
     });
@@ -56,29 +69,39 @@ export class IntakeGate {
   /** Reads a JSON body of at most `bytesMax` bytes after decompression. */
   reader(bytesMax: number): RequestHandler {
     return async (request, response, next) => {
-      const key = limitKeyOf(request.ip ?? "");
-      this.#checkRate(key);
-      this.#count(key, REQUEST_BYTES_MIN);
-      const announced = Number(request.headers["content-length"] ?? 0);
-      if (announced > bytesMax) throw tooLarge(bytesMax, announced);
-      let [bytes, isOpen] = [0, true];
-      response.once("close", () => {
-        isOpen = false;
-        this.#hold(key, -bytes);
-      });
-      const pieces: Buffer[] = [];
-      await readAll(request, (piece) => {
-        if (!isOpen) throw new Error("the sender closed the connection");
-        bytes += piece.length;
-        this.#count(key, piece.length);
-        this.#hold(key, piece.length);
-        if (bytes > bytesMax) throw tooLarge(bytesMax);
-        this.#checkOpen(key);
-        pieces.push(piece);
-      });
-      request.body = parse(Buffer.concat(pieces));
+      request.body = parse(await this.read(request, response, bytesMax));
       next();
     };
+  }
+
+  /** Reads a body of at most `bytesMax` bytes after decompression. */
+  async read(request: Request, response: Response, bytesMax: number): Promise<Buffer> {
+    const key = limitKeyOf(request.ip ?? "");
+    this.#checkRate(key);
+    this.#count(key, REQUEST_BYTES_MIN);
+    const announced = Number(request.headers["content-length"] ?? 0);
+    if (announced > bytesMax) throw tooLarge(bytesMax, announced);
+    let [bytes, isOpen] = [0, true];
+    response.once("close", () => {
+      isOpen = false;
+      this.#hold(key, -bytes);
+    });
+    const pieces: Buffer[] = [];
+    await readAll(request, (piece) => {
+      if (!isOpen) throw new Error("the sender closed the connection");
+      bytes += piece.length;
+      this.#count(key, piece.length);
+      this.#hold(key, piece.length);
+      if (bytes > bytesMax) throw tooLarge(bytesMax);
+      this.#checkOpen(key);
+      pieces.push(piece);
+    });
+    return Buffer.concat(pieces);
+  }
+
+  #limit(which: keyof typeof INTAKE_LIMITS): number {
+    const { configuration, limits } = this.#options;
+    return configuration.value(limits[which]);
   }
 
   #count(key: string, bytes: number): void {
@@ -90,9 +113,9 @@ export class IntakeGate {
   #checkRate(key: string): void {
     const nowMs = this.#options.nowMs();
     const waitMs = this.#rate.waitMs(key, nowMs);
-    if (waitMs > 0) throw later(429, waitMs, this.#options.configuration.value("origo.intakeBytesPerSecPerAddress"));
+    if (waitMs > 0) throw later(429, waitMs, this.#limit("bytesPerSecPerAddress"));
     const waitOfAllMs = this.#rateOfAll.waitMs(EVERYONE, nowMs);
-    if (waitOfAllMs > 0) throw later(503, waitOfAllMs, this.#options.configuration.value("origo.intakeBytesPerSec"));
+    if (waitOfAllMs > 0) throw later(503, waitOfAllMs, this.#limit("bytesPerSec"));
   }
 
   /** Adds to the bytes in memory, of this address and of all. */
@@ -105,7 +128,7 @@ export class IntakeGate {
   }
 
   #checkOpen(key: string): void {
-    const limit = this.#options.configuration.value("origo.intakeOpenBytesMax");
+    const limit = this.#limit("openBytesMax");
     const own = this.#openBytes.get(key) ?? 0;
     if (own > limit * ADDRESS_SHARE) throw busy(429, "one address", own, limit * ADDRESS_SHARE);
     const all = this.#openBytes.get(EVERYONE) ?? 0;

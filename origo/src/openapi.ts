@@ -10,7 +10,8 @@ import { ErrorResponse } from "@tributary/contract/schema";
 type Json = Record<string, unknown>;
 
 const ACCESS: Record<Access, string> = {
-  open: "Anyone may call this, also web pages of any origin.",
+  open: "Anyone may call this, also extensions and web pages of the origins that the operator allows.",
+  web: "Anyone may call this, also web pages of any origin.",
   public: "Anyone may call this, but web pages of this origin only.",
   viewer: "Everyone who is signed in may call this.",
   admin: "Only admins may call this. A change needs the header x-csrf-token.",
@@ -19,7 +20,7 @@ const ACCESS: Record<Access, string> = {
 export function openApiOf(endpoints: readonly Endpoint[], version: string): Json {
   const paths: Record<string, Json> = {};
   for (const each of endpoints) {
-    const path = each.path.replace(/:(\w+)/g, "{$1}");
+    const path = each.path.replace(/[:*](\w+)/g, "{$1}");
     paths[path] = { ...paths[path], [each.method]: operationOf(each) };
   }
   return {
@@ -73,7 +74,7 @@ function bodyOf({ body, rawBody }: Endpoint): Json {
 }
 
 function pathParameters(path: string): Json[] {
-  return [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+  return [...path.matchAll(/[:*](\w+)/g)].map(([, name]) => ({
     name,
     in: "path",
     required: true,

@@ -11,6 +11,8 @@ import { RateLimit } from "./rate-limit";
 const WINDOW_MS = 10_000;
 /** A proxy sends at most two heartbeats a second. A page sends fewer packets. */
 const PACKETS_MAX = 100;
+/** A proxy reports its library in many packets. */
+const PACKETS_TRUSTED_MAX = 2000;
 const PACKETS_PER_ADDRESS_MAX = 1000;
 /** This many addresses are counted. */
 const ADDRESSES_MAX = 10_000;
@@ -37,7 +39,8 @@ export function limitPackets(io: Server, trustedHops: number, nowMs: () => numbe
   (io.engine as unknown as { ws: { options: { autoPong: boolean } } }).ws.options.autoPong = false;
   io.engine.on("connection", (connection: Socket["conn"]) => {
     const address = limitKeyOf(addressOf(connection.request.headers, connection.remoteAddress, trustedHops));
-    const own = new RateLimit({ limit: () => PACKETS_MAX, windowMs: () => WINDOW_MS, keysMax: 1 });
+    const packetsMax = (): number => (trusted.has(connection) ? PACKETS_TRUSTED_MAX : PACKETS_MAX);
+    const own = new RateLimit({ limit: packetsMax, windowMs: () => WINDOW_MS, keysMax: 1 });
     // socket.io waits for the client's closing handshake, and reads on meanwhile.
     connection.once("close", () => connection.request.socket.destroySoon());
     let isCut = false;

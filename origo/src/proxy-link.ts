@@ -8,7 +8,10 @@ import { randomBytes } from "node:crypto";
 import type { Configuration } from "./configuration";
 import type { Enrolment } from "./enrolment";
 import { addressOf, limitPackets, type PacketLimit } from "./packet-limit";
+import type { Holders } from "./holders";
+import type { Publications } from "./publications";
 import type { Registry } from "./registry";
+import { ObjectsReport, PUBLICATION_LIMITS, type ObjectsAck } from "@tributary/contract/publication-schema";
 import {
   ProxyHello,
   ProxyProof,
@@ -20,8 +23,8 @@ import {
 import { faultOf } from "@tributary/contract/fault";
 import type { TokenSigner } from "./token";
 
-/** A larger message closes the connection. A hello or a status is far smaller. */
-const MESSAGE_BYTES_MAX = 16_384;
+/** A larger message closes the connection. The largest is a report of objects. */
+const MESSAGE_BYTES_MAX = 24_576;
 /** A connection that is not a proxy's after this time is closed. */
 const HELLO_MS_MAX = 10_000;
 
@@ -30,6 +33,8 @@ export interface ProxyLinkOptions {
   configuration: Configuration;
   tokens: TokenSigner;
   enrolment: Enrolment;
+  holders: Holders;
+  publications: Publications;
   trustedHops: number;
   nowMs: () => number;
 }
@@ -42,6 +47,8 @@ export interface ProxyLink {
   handleDecision(proxyId: string): void;
   /** Disconnects the proxies that were revoked. */
   handleRevoked(): void;
+  /** Tells a proxy of objects that no publication has. */
+  forget(proxyId: string, objects: readonly string[]): void;
 }
 
 export function attachProxyLink(http: HttpServer, options: ProxyLinkOptions): ProxyLink {
@@ -69,7 +76,12 @@ export function attachProxyLink(http: HttpServer, options: ProxyLinkOptions): Pr
     for (const id of options.enrolment.revokedIds)
       proxies.sockets.get(registry.connectionOf(id) ?? "")?.disconnect(true);
   };
-  return { io, packetLimit, handleDecision: tell, handleRevoked };
+  const forget: ProxyLink["forget"] = (proxyId, objects) => {
+    const socket = proxies.sockets.get(registry.connectionOf(proxyId) ?? "");
+    for (let at = 0; at < objects.length; at += PUBLICATION_LIMITS.objectsPerReport)
+      socket?.emit("forget", { objects: objects.slice(at, at + PUBLICATION_LIMITS.objectsPerReport) });
+  };
+  return { io, packetLimit, handleDecision: tell, handleRevoked, forget };
 }
 
 function controlFor(proxyId: string, { registry, configuration, tokens, nowMs }: ProxyLinkOptions): ProxyControl {
@@ -120,15 +132,36 @@ function serve(socket: Socket, packetLimit: PacketLimit, options: ProxyLinkOptio
         : { error: faultOf(status.error, message) },
     );
   });
+  socket.on("objects", (message: unknown, ack: unknown) => {
+    void takeReport(socket.id, message, options)
+      .catch((): ObjectsAck => ({ error: UNAVAILABLE }))
+      .then((result) => answer(ack, result));
+  });
   socket.on("disconnect", () => {
     clearTimeout(late);
+    const id = registry.idOf(socket.id);
     registry.handleClosed(socket.id);
+    if (id !== undefined) options.holders.handleGone(id);
   });
   socket.emit("challenge", challenge);
 }
 
+/** The objects of a proxy's library. */
+async function takeReport(
+  connectionId: string,
+  message: unknown,
+  { registry, holders, publications }: ProxyLinkOptions,
+): Promise<ObjectsAck> {
+  const report = ObjectsReport.safeParse(message);
+  if (!report.success) return { error: faultOf(report.error, message) };
+  const id = registry.idOf(connectionId);
+  if (id === undefined) return { error: { kind: "helloMissing", message: "send hello first" } };
+  holders.handleReport(id, report.data);
+  return { unwanted: await publications.unwantedAmong(report.data.added) };
+}
+
 const UNAVAILABLE: ApiError = { kind: "unavailable", message: "Origo cannot look up the key now: try again" };
 
-function answer(ack: unknown, result: ProxyAck): void {
+function answer(ack: unknown, result: ProxyAck | ObjectsAck): void {
   if (typeof ack === "function") ack(result);
 }

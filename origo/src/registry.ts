@@ -126,6 +126,11 @@ export class Registry {
     return this.#entries.get(id)?.connectionId;
   }
 
+  /** The id of the proxy that registered on this connection and was not replaced. */
+  idOf(connectionId: string): string | undefined {
+    return this.#byConnection.get(connectionId);
+  }
+
   /** Takes a heartbeat. It is an error if its connection sent no hello or was replaced. */
   handleStatus(connectionId: string, status: ProxyStatus, nowMs: number): { id: string } | { error: ApiError } {
     const entry = this.#entryOf(connectionId);
@@ -178,16 +183,24 @@ export class Registry {
     return this.#live(nowMs).sort((a, b) => compare(a.name, b.name) || compare(a.id, b.id));
   }
 
-  /** Chooses `count` different live proxies, or fewer if fewer are live. Each call of `rng` gives a u32. */
+  /**
+   * Chooses `count` different live proxies, or fewer if fewer are live; those in `first` come before the others. Each
+   * call of `rng` gives a u32.
+   */
   pick(
     count: number,
     excludedIds: ReadonlySet<string>,
     rng: () => number,
     nowMs: number,
     selection = AT_RANDOM,
+    first: ReadonlySet<string> = new Set(),
   ): ListedProxy[] {
     const pool = this.#live(nowMs).filter((proxy) => proxy.state === "live" && !excludedIds.has(proxy.id));
-    return inOrder(pool, selection, rng).slice(0, count).map(listed);
+    const parts = [pool.filter(({ id }) => first.has(id)), pool.filter(({ id }) => !first.has(id))];
+    return parts
+      .flatMap((part) => inOrder(part, selection, rng))
+      .slice(0, count)
+      .map(listed);
   }
 
   /** The proxies among `ids` that clients may use. */

@@ -9,7 +9,7 @@ import { FleetAction } from "@tributary/contract/admin-schema";
 import type { Configuration } from "./configuration";
 import type { Enrolment } from "./enrolment";
 import type { PlaceOf } from "./geo";
-import { endpoint, notFound, Refusal, whole, type Endpoint } from "./http";
+import { endpoint, notFound, Refusal, whole, type Call, type Endpoint } from "./http";
 import { RateLimit } from "./rate-limit";
 import type { Decision, Registry } from "./registry";
 import { FleetResponse, ProxiesResponse, SCHEMA_LIMITS } from "@tributary/contract/schema";
@@ -24,6 +24,8 @@ export interface FleetOptions {
   adminStore: AdminStore;
   enrolment: Enrolment;
   tokens: TokenSigner;
+  /** Counts the lists of each address. */
+  lists: RateLimit;
   placeOf: PlaceOf;
   /** Milliseconds since the epoch. It must not jump. */
   nowMs: () => number;
@@ -36,7 +38,8 @@ export interface FleetOptions {
 const list = (query: string | undefined): string[] => (query ?? "").split(",").filter((item) => item !== "");
 const id = z.string().max(SCHEMA_LIMITS.idChars);
 
-const ListQuery = z
+/** What a client may ask of a list of proxies. */
+export const ListQuery = z
   .object({
     count: whole(1, SCHEMA_LIMITS.proxiesPerList, SCHEMA_LIMITS.proxiesPerList),
     exclude: z.string().optional().transform(list).pipe(z.array(id).max(SCHEMA_LIMITS.excludedPerList)),
@@ -53,14 +56,18 @@ const LISTS_WINDOW_MS = 10_000;
 /** This many addresses are counted. */
 const ADDRESSES_MAX = 50_000;
 
-export function fleetEndpoints(options: FleetOptions): Endpoint[] {
-  const lists = new RateLimit({
-    limit: () => options.configuration.value("origo.listsPerAddress"),
+/** Counts the lists of each address. */
+export const listLimit = (configuration: Configuration): RateLimit =>
+  new RateLimit({
+    limit: () => configuration.value("origo.listsPerAddress"),
     windowMs: () => LISTS_WINDOW_MS,
     keysMax: ADDRESSES_MAX,
   });
-  return [listEndpoint(options, lists), ...otherEndpoints(options)];
-}
+
+export const fleetEndpoints = (options: FleetOptions): Endpoint[] => [
+  listEndpoint(options),
+  ...otherEndpoints(options),
+];
 
 /** Counts a list for the address. Throws when it is one too many. */
 function countList(lists: RateLimit, address: string, nowMs: number): void {
@@ -74,7 +81,7 @@ function countList(lists: RateLimit, address: string, nowMs: number): void {
   lists.add(address, nowMs);
 }
 
-const listEndpoint = (options: FleetOptions, lists: RateLimit): Endpoint =>
+const listEndpoint = (options: FleetOptions): Endpoint =>
   endpoint({
     method: "get",
     path: "/v1/proxies",
@@ -82,26 +89,26 @@ const listEndpoint = (options: FleetOptions, lists: RateLimit): Endpoint =>
     summary: "Get live proxies for a client, and a token for them",
     query: ListQuery,
     answer: ProxiesResponse,
-    handle: ({ query, request, response }) => {
-      const { registry, configuration, rng, nowMs } = options;
-      countList(lists, limitKeyOf(request.ip ?? ""), nowMs());
-      response.set("Cache-Control", "no-store");
-      const select = query.select ?? configuration.value("origo.selection");
-      const place = select === "near" ? options.placeOf(request.ip ?? "") : undefined;
-      const selection = { select, place, nearKm: configuration.value("origo.nearKm") };
-      const proxies = registry.pick(query.count, new Set(query.exclude), rng, nowMs(), selection);
-      const token = tokenFor(
-        options,
-        [...proxies.map((proxy) => proxy.id), ...options.registry.usable(query.keep, nowMs())],
-        query.client,
-      );
-      return {
-        proxies,
-        token,
-        ...(request.ip === undefined ? {} : { network: networkOf(request.ip) }),
-      } satisfies ProxiesResponse;
-    },
+    handle: (call) => proxiesFor(call, options),
   });
+
+/** Live proxies for a client, those in `first` before the others, and a token for them. Throws a Refusal. */
+export function proxiesFor(
+  { query, request, response }: Call<z.output<typeof ListQuery>>,
+  options: FleetOptions,
+  first: ReadonlySet<string> = new Set(),
+): ProxiesResponse {
+  const { registry, configuration, lists, rng, nowMs } = options;
+  countList(lists, limitKeyOf(request.ip ?? ""), nowMs());
+  response.set("Cache-Control", "no-store");
+  const select = query.select ?? configuration.value("origo.selection");
+  const place = select === "near" ? options.placeOf(request.ip ?? "") : undefined;
+  const selection = { select, place, nearKm: configuration.value("origo.nearKm") };
+  const proxies = registry.pick(query.count, new Set(query.exclude), rng, nowMs(), selection, first);
+  const ids = [...proxies.map((proxy) => proxy.id), ...registry.usable(query.keep, nowMs())];
+  const token = tokenFor(options, ids, query.client);
+  return { proxies, token, ...(request.ip === undefined ? {} : { network: networkOf(request.ip) }) };
+}
 
 const otherEndpoints = (options: FleetOptions): Endpoint[] => [
   endpoint({
@@ -153,7 +160,8 @@ function decide(before: Decision, action: FleetAction): Decision {
   return { ...before, state: ({ drain: "draining", disable: "disabled", enable: "live" } as const)[action.action] };
 }
 
-function tokenFor(
+/** A token for these proxies. Without `client` it has a new random id. */
+export function tokenFor(
   { configuration, tokens, nowMs }: FleetOptions,
   ids: readonly string[],
   client: string | undefined,

@@ -161,7 +161,7 @@ describe("the proxy link", () => {
     const { socket } = await proxy(1);
     await proxy(2);
     const closed = new Promise((resolve) => socket.on("disconnect", resolve));
-    socket.emit("hello", { name: "x".repeat(20_000) });
+    socket.emit("hello", { name: "x".repeat(30_000) });
     await closed;
     await until(async () => (await listed("")).map(({ name }) => name).join() === "proxy-2");
   });
@@ -280,7 +280,7 @@ describe("HTTP", () => {
         acao(preflight),
         preflight.headers.get("access-control-allow-headers"),
         preflight.headers.get("access-control-allow-methods"),
-      ]).toEqual([204, origin, "content-type, content-encoding", "POST"]);
+      ]).toEqual([204, origin, "content-type, content-encoding, range", "POST"]);
     }
     for (const origin of ["https://evil.example", "http://player.example", "null", "https://a.player.example"]) {
       for (const path of ["/v1/proxies", "/v1/client-config", "/v1/site-rules"])

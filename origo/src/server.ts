@@ -16,19 +16,28 @@ import { Decisions } from "./decisions";
 import { Enrolment } from "./enrolment";
 import { openGeo } from "./geo";
 import { limitTime, REQUEST_MS_MAX } from "./http";
+import { Holders } from "./holders";
 import { inTurn } from "./in-turn";
-import { IntakeGate } from "./intake-gate";
+import { INTAKE_LIMITS, IntakeGate, PUBLISHING_LIMITS } from "./intake-gate";
 import { attachProxyLink, type ProxyLink } from "./proxy-link";
+import { OwnPublisher } from "./own-publisher";
+import { Publications } from "./publications";
+import { Publishers } from "./publishers";
 import { Registry } from "./registry";
 import { repeat } from "./repeat";
 import { startRetention } from "./retention";
+import { listLimit } from "./routes-fleet";
 import { watchStalls } from "./stalls";
 import { Store } from "./store/index";
 import { AdminStore } from "./store/admin-store";
 import { EnrolmentStore } from "./store/enrolment-store";
+import { PublicationStore } from "./store/publication-store";
+import { PublisherStore } from "./store/publisher-store";
 import { makeLog, Telemetry, type Log } from "./telemetry";
 import { newTokenKey, TokenSigner } from "./token";
 
+/** What has been pending for too long is looked for this often. */
+const DROP_EVERY_MS = 3_600_000;
 /** Running requests get this long to finish at shutdown. */
 const DRAIN_MS_MAX = 5000;
 
@@ -115,14 +124,39 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
     codeFile: options.codeFile ?? join(options.dataDir, "enrolment-code"),
     onProblem: (reason) => log.warn({ event: "codeFileFailed", reason }),
   });
+  const tellOthers = (): void => cluster?.tellChange();
+  const publishers = new Publishers({
+    store: new PublisherStore(store.database),
+    addCode: enrolment.addCode,
+    configuration,
+    nowMs,
+  });
+  const holders = new Holders(() => configuration.value("origo.objectsMax"));
+  const publicationStore = new PublicationStore(store.database);
+  const rng = (): number => randomBytes(4).readUInt32LE();
+  const publications = new Publications({
+    store: publicationStore,
+    publishers,
+    holders,
+    registry,
+    configuration,
+    nowMs,
+    rng,
+    forget: (id, objects) => proxies?.forget(id, objects),
+    onChange: () => tellOthers(),
+  });
   const refresh = inTurn(async () => {
     await configuration.refresh();
     await decisions.refresh();
     await enrolment.refresh();
+    await publishers.refresh();
+    await publications.refresh();
     proxies?.handleRevoked();
   });
   configuration.on("change", () => Object.assign(store.settings, configuration.origoSettings()));
   await refresh();
+
+  await publications.dropPending();
 
   let records = 0;
   let closed: Promise<void> | undefined;
@@ -133,14 +167,20 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
     fleet: () => registry.fleet(nowMs()),
     storageBytes: () => store.storageBytes().catch(() => undefined),
   });
-  const tellOthers = (): void => cluster?.tellChange();
   const app = makeApp({
     registry,
     configuration,
     adminStore,
     store,
-    intakeGate: new IntakeGate({ configuration, nowMs }),
+    intakeGate: new IntakeGate({ configuration, limits: INTAKE_LIMITS, nowMs }),
     enrolment,
+    lists: listLimit(configuration),
+    publishers,
+    publications,
+    publicationStore,
+    publishingGate: new IntakeGate({ configuration, limits: PUBLISHING_LIMITS, nowMs }),
+    ownPublisher: new OwnPublisher(adminStore, publishers, publications),
+    onPublishers: tellOthers,
     onRevoked: () => {
       proxies?.handleRevoked();
       tellOthers();
@@ -151,7 +191,7 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
     log,
     placeOf,
     nowMs,
-    rng: () => randomBytes(4).readUInt32LE(),
+    rng,
     dashboardDir: options.dashboardDir,
     siteRulesFile: join(options.dataDir, "site-rules.json"),
     trustedHops: options.trustedHops ?? 0,
@@ -169,7 +209,16 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
   });
   const http = await listen(app, options.port, options.host);
   const trustedHops = options.trustedHops ?? 0;
-  const link = (proxies = attachProxyLink(http, { registry, enrolment, trustedHops, nowMs, configuration, tokens }));
+  const link = (proxies = attachProxyLink(http, {
+    registry,
+    enrolment,
+    holders,
+    publications,
+    trustedHops,
+    nowMs,
+    configuration,
+    tokens,
+  }));
   // Each endpoint may have its own time limit, so the server has none. This listener runs before socket.io's, so the
   // limit also holds for the requests of socket.io.
   http.prependListener("request", (request) => limitTime(request, REQUEST_MS_MAX));
@@ -186,10 +235,14 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
   const refreshing = repeat(refreshNow, () => configuration.value("origo.refreshMs"));
   configuration.on("change", tellOthers);
   await cluster?.join({ registry, records: () => records, nowMs }, () => void refreshNow());
+  const dropping = repeat(
+    () => publications.dropPending().catch((error: Error) => log.warn({ event: "dropFailed", reason: error.message })),
+    () => DROP_EVERY_MS,
+  );
   const retention = await startRetention({ store, configuration, daysDefault: options.retentionDays, nowMs, log });
   const setupToken = await access.makeSetupToken();
   const close = async (): Promise<void> => {
-    for (const part of [refreshing, retention, pages, stalls]) part.close();
+    for (const part of [refreshing, dropping, retention, pages, stalls]) part.close();
     const cut = setTimeout(() => http.closeAllConnections(), DRAIN_MS_MAX);
     const stopped = link.io.close();
     http.closeIdleConnections();

@@ -1,8 +1,10 @@
 /**
- * Token: signs the tokens that clients show to proxies: JWT (RFC 7519) with Ed25519 (EdDSA, RFC 8037). Proxies get the
- * public key over their link; everyone can read it at /.well-known/tributary-keys.json (JWK Set, RFC 7517).
+ * Token: signs the tokens that clients show to proxies, and the grants that publishers show: JWT (RFC 7519) with
+ * Ed25519 (EdDSA, RFC 8037). Proxies get the public key over their link; everyone can read it at
+ * /.well-known/tributary-keys.json (JWK Set, RFC 7517).
  */
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign, type KeyObject } from "node:crypto";
+import type { GrantClaims } from "@tributary/contract/publication-schema";
 import type { TokenClaims } from "@tributary/contract/schema";
 
 export function newTokenKey(): string {
@@ -23,7 +25,7 @@ export class TokenSigner {
     this.#header = base64url({ alg: "EdDSA", typ: "JWT", kid: this.keyId });
   }
 
-  sign(claims: TokenClaims): string {
+  sign(claims: TokenClaims | GrantClaims): string {
     const text = `${this.#header}.${base64url(claims)}`;
     return `${text}.${sign(null, Buffer.from(text), this.#privateKey).toString("base64url")}`;
   }

@@ -20,6 +20,8 @@ export type EnrolmentFault = Extract<
   "codeExpired" | "codeMissing" | "codeUsed" | "keyRevoked" | "nameTaken" | "tooManyProxies" | "wrongCode"
 >;
 
+type CodeFault = Extract<EnrolmentFault, "codeExpired" | "codeMissing" | "codeUsed" | "wrongCode">;
+
 const COLUMNS = "id, name, enrolled_at_ms, author, connected_at_ms, revoked_at_ms";
 /** Stored for a code that does not expire. */
 const NEVER_MS = 0;
@@ -93,11 +95,12 @@ export class EnrolmentStore {
   }
 }
 
-async function codeOf(
+/** The author of an unused code, or what is wrong with the code. */
+export async function codeOf(
   inside: Queries,
   digest: string | undefined,
   nowMs: number,
-): Promise<{ author: string } | EnrolmentFault> {
+): Promise<{ author: string } | CodeFault> {
   if (digest === undefined) return "codeMissing";
   const [row] = await inside.all("SELECT author, expires_at_ms, used_by FROM enrolment_codes WHERE digest = $1", [
     digest,

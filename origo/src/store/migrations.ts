@@ -4,6 +4,7 @@
  */
 import type { Column, Database, Kind, Queries } from "./database";
 import { COLUMNS, ERROR_COLUMNS } from "./fields";
+import { publicationTables } from "./publication-tables";
 
 const SCHEMA_VERSION = 3;
 
@@ -58,7 +59,10 @@ const ENROLMENT: readonly string[] = [
     digest VARCHAR PRIMARY KEY, author VARCHAR, expires_at_ms DOUBLE PRECISION, used_by VARCHAR)`,
 ];
 
-/** Version 3: who vouches for a download. The table of version 1 gets a column for it at its end. */
+/**
+ * Version 3, with the tables of publications: who vouches for a download. The table of version 1 gets a column for it
+ * at its end.
+ */
 const VOUCHERS = "ALTER TABLE downloads ADD COLUMN IF NOT EXISTS vouched_by TEXT";
 
 /**
@@ -84,8 +88,8 @@ export async function migrate(database: Database): Promise<void> {
       ...tracesTable(kind),
       ...ADMINISTRATION,
     ];
-    const statements = [...(version === 0 ? first : []), ...(version < 2 ? ENROLMENT : []), VOUCHERS];
-    for (const statement of statements) await inside.run(statement);
+    const steps = [first, ENROLMENT, [VOUCHERS, ...publicationTables(kind)]];
+    for (const statement of steps.slice(version).flat()) await inside.run(statement);
     await inside.run("DELETE FROM origo_schema");
     await inside.run("INSERT INTO origo_schema VALUES ($1)", [SCHEMA_VERSION]);
   });

@@ -1,0 +1,79 @@
+/**
+ * Player: the page of a publication. It asks Origo what the publication has and plays it: HLS by the browser or by
+ * hls.js, a whole file by the browser. If there is nothing that it can play, it lists the files.
+ */
+import "./player.css";
+import { choose, isDash, isHls, type PlayableFile } from "./choice";
+
+const video = document.querySelector<HTMLVideoElement>("#video")!;
+const message = document.querySelector<HTMLElement>("#message")!;
+
+interface Answer {
+  manifest?: string;
+  error?: { message: string };
+}
+
+void start().catch((error: Error) => say(error.message));
+
+async function start(): Promise<void> {
+  const [, , key = "", name = ""] = location.pathname.split("/");
+  document.title = decodeURIComponent(name);
+  const response = await fetch(`/v1/publications/${key}/${name}`);
+  const answer = (await response.json()) as Answer;
+  if (answer.manifest === undefined) throw new Error(answer.error?.message ?? `Origo answered ${response.status}`);
+  const files = filesOf(answer.manifest);
+  const file = choose(files);
+  if (file === undefined || isDash(file)) return list(files);
+  await play(file);
+}
+
+/** The browser got the manifest from Origo itself, which has checked the signature. */
+function filesOf(manifest: string): PlayableFile[] {
+  const [, payload = ""] = manifest.split(".");
+  const bytes = Uint8Array.from(atob(payload.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
+  return (JSON.parse(new TextDecoder().decode(bytes)) as { files: PlayableFile[] }).files;
+}
+
+const addressOf = ({ path }: PlayableFile): string => path.split("/").map(encodeURIComponent).join("/");
+
+async function play(file: PlayableFile): Promise<void> {
+  const address = addressOf(file);
+  video.addEventListener("error", () => say(`${file.path} cannot be played: ${video.error?.message || "an error"}`));
+  video.hidden = false;
+  message.hidden = true;
+  if (!isHls(file) || video.canPlayType("application/vnd.apple.mpegurl") !== "") {
+    video.src = address;
+    return;
+  }
+  const { default: Hls } = await import(/* webpackChunkName: "hls" */ "hls.js");
+  if (!Hls.isSupported()) return say("This browser cannot play HLS.");
+  const hls = new Hls();
+  hls.on(Hls.Events.ERROR, (_event, { fatal, details }) => {
+    if (fatal) say(`${file.path} cannot be played: ${details}`);
+  });
+  hls.loadSource(address);
+  hls.attachMedia(video);
+}
+
+function say(text: string): void {
+  video.hidden = true;
+  message.hidden = false;
+  message.textContent = text;
+}
+
+function list(files: readonly PlayableFile[]): void {
+  const title = document.createElement("h1");
+  title.textContent = document.title;
+  const items = document.createElement("ul");
+  for (const file of files) {
+    const link = document.createElement("a");
+    link.href = addressOf(file);
+    link.textContent = file.path;
+    const item = document.createElement("li");
+    item.append(link);
+    items.append(item);
+  }
+  const nav = document.createElement("nav");
+  nav.append(title, items);
+  message.replaceWith(nav);
+}
