@@ -1,7 +1,9 @@
 /** Tests a session with the real sender, receiver and codec. The test plays the network and the origin. */
 import { createHash } from "node:crypto";
+import { CoderLostError, CoderService, cpuCoder, createCoderPool, only, type Coder } from "@tributary/native-codec";
 import {
   encodeFrame,
+  EncoderPool,
   LIMITS,
   parseFrame,
   Receiver,
@@ -16,7 +18,10 @@ import { Clients } from "./clients";
 import { newCounters } from "./counters";
 import { egressError } from "./egress/error";
 import type { Channel } from "./channel";
-import { Session } from "./session";
+import { Costs } from "./coder/costs";
+import { CoderMetrics } from "./coder/metrics";
+import { SymbolRings } from "./coder/rings";
+import { Session, type SessionOptions } from "./session";
 import { Shaper } from "./shaper";
 
 const codec = loadWasmCodec();
@@ -35,6 +40,7 @@ class FakeChunks {
   };
   answer(index: number, body: Uint8Array): { grow(bytes: number): void } {
     const source = {
+      name: "chunk",
       totalBytes: body.length,
       availableBytes: 0,
       view: (start: number, end: number) => body.subarray(start, end),
@@ -83,7 +89,9 @@ class FakeChannel implements Channel {
 
 const limits = { addressBytes: 1e9, addressOffers: 100, controlPerMille: 1000 };
 
-function setup(options: { idleMs?: number; bytesPerSec?: number; controlPerMille?: number } = {}) {
+function setup(
+  options: Pick<SessionOptions, "coder"> & { idleMs?: number; bytesPerSec?: number; controlPerMille?: number } = {},
+) {
   const chunks = new FakeChunks();
   const channel = new FakeChannel();
   const counters = newCounters();
@@ -101,6 +109,7 @@ function setup(options: { idleMs?: number; bytesPerSec?: number; controlPerMille
     client: new Clients(() => ({ ...limits, ...options })).of("203.0.113.1"),
     onClosed: () => ends.push("closed"),
     ...(options.idleMs === undefined ? {} : { idleMs: options.idleMs }),
+    ...(options.coder ? { coder: options.coder } : {}),
   });
   open.push(session);
   return { session, chunks, channel, counters, logged, ends };
@@ -400,4 +409,85 @@ test("session: time in which other processes have the processor does not count a
   for (let token = 0; token < 50; token++) session.handleMessage(encodeFrame({ type: "ping", token }));
   jest.restoreAllMocks();
   expect([channel.frames("pong").length, counters.unreadMessages]).toEqual([50, 0]);
+});
+
+/** Shared symbols that all come from the queue. `lastPieces`: a coder that is lost after so many pieces comes first. */
+function sharing(options: { lastPieces?: number; heldUntil?: Promise<unknown> } = {}) {
+  const cpu = (): Coder => cpuCoder(createCoderPool(codec, { threads: 1 }));
+  const [own, rest] = [cpu(), only("decode", cpu())];
+  let left = options.lastPieces ?? Infinity;
+  const first: Coder = {
+    ...only("encode", own),
+    run: async (piece, signal) => {
+      if (left-- <= 0) throw new CoderLostError("the device is lost");
+      await options.heldUntil;
+      return own.run(piece, signal);
+    },
+  };
+  const service = new CoderService({ codec, coders: [first, rest], reserve: cpu });
+  const costs = new Costs();
+  costs.handoverMs = 0;
+  costs.noteInline(1, 1);
+  const rings = new SymbolRings({ codec, rng: xorshift128(5), costs, bytesMax: 1e6 });
+  rings.setService(service);
+  const coder: SessionOptions["coder"] = {
+    encoders: new EncoderPool(codec),
+    supplyFor: (requestId, onReady) => (geometry, source) => rings.supplyFor(requestId, geometry, source, onReady),
+    metrics: new CoderMetrics(() => {
+      throw new Error("nobody reads");
+    }),
+  };
+  const close = async (): Promise<void> => {
+    rings.close();
+    await service.close();
+    expect(rings.bytes).toBe(0);
+    expect(service.bytes).toBe(0);
+  };
+  return { rings, service, coder, close };
+}
+
+test.each([0, 1, 63, 64, 65, 1100 * 24, 1100 * 24 + 1, 300_000])(
+  "session: %i bytes from shared symbols, two downloads at once, also with one request id",
+  async (bytes) => {
+    const { service, rings, coder, close } = sharing();
+    const original = body(bytes);
+    const sessions = [7, 7, 8].map((requestId) => ({ requestId, at: setup({ coder }) }));
+    const results = await Promise.all(
+      sessions.map(({ requestId, at }) =>
+        download(at, "coded-mutp", requestId, () => at.chunks.answer(0, original).grow(bytes)),
+      ),
+    );
+    for (const result of results) expect(digest(result.bytes)).toBe(digest(original));
+    expect(service.counts).toMatchObject({ failedTasks: 0, shedTasks: 0 });
+    expect(rings.counts.inlineSymbols).toBe(0);
+    await close();
+  },
+);
+
+test("session: when the coder is lost in the middle of a download, another one goes on", async () => {
+  const { service, coder, close } = sharing({ lastPieces: 2 });
+  const original = body(400_000);
+  const at = setup({ coder });
+  const { bytes } = await download(at, "coded-mutp", 7, () => at.chunks.answer(0, original).grow(original.length));
+  expect(digest(bytes)).toBe(digest(original));
+  expect(service.counts).toMatchObject({ lostCoders: 1, failedTasks: 0, cancelledTasks: 0 });
+  await close();
+});
+
+test("session: a viewer that leaves while its symbol is coded leaves nothing, and another one gets it", async () => {
+  let go: (value?: unknown) => void = () => undefined;
+  const { service, coder, close } = sharing({ heldUntil: new Promise((resolve) => (go = resolve)) });
+  const original = body(50_000);
+  const [leaving, staying] = [setup({ coder }), setup({ coder })];
+  leaving.session.handleMessage(request(7));
+  leaving.chunks.answer(0, original).grow(original.length);
+  while (service.bytes === 0) await pause(1);
+  leaving.session.handleClosed("gone");
+  const sentBefore = leaving.channel.sent.length;
+  const staysOn = download(staying, "coded-mutp", 7, () => staying.chunks.answer(0, original).grow(original.length));
+  go();
+  expect(digest((await staysOn).bytes)).toBe(digest(original));
+  expect(leaving.channel.sent).toHaveLength(sentBefore);
+  expect(leaving.chunks.opened[0]!.closed).toBe(true);
+  await close();
 });

@@ -50,16 +50,6 @@ export class TaskQueue<T extends Waiting> {
     }
     return this.#urgent.first() ?? this.#normal.first();
   }
-
-  /** Takes all tasks out, in their order. */
-  clear(): T[] {
-    const tasks: T[] = [];
-    for (let task = this.first(-Infinity); task; task = this.first(-Infinity)) {
-      tasks.push(task);
-      this.remove(task);
-    }
-    return tasks;
-  }
 }
 
 /** A lane. It forgets a task when it finds that the task has left for another lane or for good. */

@@ -155,6 +155,9 @@ describe.each(codecs)("on threads, codec %s", (_, codec) => {
     expect(await refused(service.recode({ ...recode, received: new Uint8Array(5 * 8) }))).toBe("received");
     expect(await refused(service.recode({ ...recode, symbolBytes: 0, out: new Uint8Array(4) }))).toBe("symbolBytes");
     expect(await refused(service.recode({ ...recode, symbolCount: 0, out: new Uint8Array(4) }))).toBe("symbolCount");
+    // Two received rows of a generation that no codec has.
+    const many = { symbolCount: 257, received: new Uint8Array(2 * 261), out: new Uint8Array(261) };
+    expect(await refused(service.recode({ ...recode, ...many }))).toBe("symbolCount");
     const huge = 65_536;
     const long = { symbolBytes: huge, received: new Uint8Array(huge + 4), out: new Uint8Array(huge + 4) };
     expect(await refused(service.recode({ ...recode, ...long }))).toBe("rowBytes");
@@ -189,6 +192,49 @@ describe.each(codecs)("on threads, codec %s", (_, codec) => {
     await Promise.all(tasks);
     encoder.free();
     expect(service.counts).toMatchObject({ doneTasks: 300, failedTasks: 0 });
+  });
+
+  test("symbols of one byte, and groups of 1 and of 256", async () => {
+    const service = serviceOf({ codec, coders: [cpuCoder(pools(2)), slowedCoder(pools(1), 2)] });
+    for (const symbolCount of [1, 2, 256]) {
+      const encoder = encoderOf(codec, symbolCount, 1);
+      const seeds = seedsOf(300);
+      const wanted = new Uint8Array(300);
+      encoder.encodeSeeds(seeds, wanted);
+      const payloads = buffers.take(300);
+      await service.encode({ encoder, seeds, out: payloads });
+      expect(Buffer.compare(payloads, wanted)).toBe(0);
+      const out = new Uint8Array(symbolCount);
+      const { rank } = await service.decode({ work: { symbolCount, symbolBytes: 1, seeds, payloads, out } });
+      expect(rank).toBe(symbolCount);
+      expect(out).toEqual(Uint8Array.from({ length: symbolCount }, (_, i) => (i * 31) ^ (i >> 7)));
+      encoder.free();
+    }
+  });
+
+  test("an encoder that is freed, and memory that another task writes, end one task; the queue goes on", async () => {
+    const service = serviceOf({ codec, coders: [cpuCoder(pools(1))] });
+    const [encoder, freed] = [encoderOf(codec, 64, 1024), encoderOf(codec, 64, 1024)];
+    const outs = Array.from({ length: 40 }, () => buffers.take(64 * 1024));
+    const tasks = outs.map((out, i) =>
+      service.encode({ encoder: i === 30 ? freed : encoder, seeds: seedsOf(64), out }),
+    );
+    freed.free();
+    const outcomes = await Promise.allSettled(tasks);
+    outcomes.forEach((outcome, i) => {
+      if (i !== 30) expect(outcome.status).toBe("fulfilled");
+      else if (outcome.status === "rejected") expect(outcome.reason).toBeInstanceOf(CodecError);
+    });
+    const [out] = outs;
+    const same = await Promise.allSettled(
+      [1, 2].map((first) => service.encode({ encoder, seeds: seedsOf(64, first), out: out! })),
+    );
+    for (const outcome of same)
+      if (outcome.status === "rejected") expect(outcome.reason).toMatchObject({ what: "bytesInFlight" });
+    await service.encode({ encoder, seeds: seedsOf(64), out: out! });
+    expect(service.waitingTasks).toBe(0);
+    expect(service.bytes).toBe(0);
+    encoder.free();
   });
 
   test("cancels a task in flight, and its memory is free when it rejects", async () => {
@@ -247,6 +293,57 @@ describe("order and bounds", () => {
     expect(Object.fromEntries(counted)).toEqual({ done: 1001, tasks: 98_999 });
     expect(service.counts).toMatchObject({ shedTasks: 98_999, doneTasks: 1001 });
     expect(service.bytes).toBe(0);
+  });
+
+  test.each([-Infinity, -1e308, -1, 0, Number.NaN, 1e308, Infinity])(
+    "a deadline of %p is no reason to wait or to fail",
+    async (deadlineMs) => {
+      const coder = new HeldCoder("held");
+      const service = serviceOf({ codec: wasm, coders: [coder], nowMs: () => 1000 });
+      const tasks = [1, 2, 3].map((seed) => encode(service, seed, seed === 2 ? { deadlineMs } : {}));
+      const order: number[] = [];
+      for (let i = 0; i < 3; i++) order.push(firstSeed(await coder.endNext()));
+      await Promise.all(tasks);
+      expect(order).toEqual([1, 2, 3]);
+      expect(service.counts).toMatchObject({ doneTasks: 3 });
+    },
+  );
+
+  test("10,000 urgent tasks that are cancelled in any order leave nothing behind", async () => {
+    const coder = new HeldCoder("held");
+    const service = serviceOf({ codec: wasm, coders: [coder], tasksMax: () => 1e6 });
+    const cancels = Array.from({ length: 10_000 }, () => new AbortController());
+    const tasks = cancels.map(({ signal }, i) => encode(service, i, { deadlineMs: (i * 7919) % 1000, signal }));
+    cancels.forEach((_, i) => cancels[(i * 7919) % 10_000]!.abort(new Error("gone")));
+    await coder.endNext();
+    const outcomes = await Promise.allSettled(tasks);
+    expect(outcomes.every(({ status }) => status === "rejected")).toBe(true);
+    expect(service.waitingTasks).toBe(0);
+    expect(service.bytes).toBe(0);
+    const last = encode(service, 7);
+    expect(firstSeed(await coder.endNext())).toBe(7);
+    await last;
+  });
+
+  test("memory that is detached while its task waits ends that task; the others go on", async () => {
+    const coder = new HeldCoder("held");
+    const service = serviceOf({ codec: wasm, coders: [coder] });
+    const first = encode(service, 1);
+    const [out, seeds] = [new Uint8Array(2), Uint32Array.of(3)];
+    const withoutOut = service.encode({ encoder, seeds: Uint32Array.of(2), out });
+    const withoutSeeds = service.encode({ encoder, seeds, out: new Uint8Array(2) });
+    const last = encode(service, 4);
+    structuredClone(null, { transfer: [out.buffer, seeds.buffer] });
+    const failed = Promise.allSettled([withoutOut, withoutSeeds]);
+    expect(firstSeed(await coder.endNext())).toBe(1);
+    expect(firstSeed(await coder.endNext())).toBe(4);
+    await Promise.all([first, last]);
+    expect(await failed).toMatchObject([
+      { status: "rejected", reason: { what: "out", got: 0, limit: 2 } },
+      { status: "rejected", reason: { what: "seeds", got: 0, limit: 1 } },
+    ]);
+    expect(service.bytes).toBe(0);
+    expect(service.counts).toMatchObject({ doneTasks: 2, failedTasks: 2 });
   });
 
   test("sheds by bytes, too", async () => {

@@ -278,11 +278,19 @@ export class CoderService {
     }
     entry.running++;
     worker.rate.handleStart(entry.workOf(taken), nowMs);
-    const { task } = entry;
-    worker.coder.run(pieceOf(task, taken), task.signal).then(
+    this.#run(worker, entry, taken).then(
       (result) => this.#handleDone(worker, entry, taken, result),
       (error: unknown) => this.#handleFailed(worker, entry, taken, error),
     );
+  }
+
+  /** Memory may have been detached and encoders freed while the task waited. That ends this task only. */
+  #run({ coder }: Worker, { task }: Entry, rows: Rows): Promise<PieceResult> {
+    try {
+      return coder.run(pieceOf(task, rows), task.signal);
+    } catch (error) {
+      return Promise.reject(error as Error);
+    }
   }
 
   /** How many of the next `left` rows the worker takes. */
@@ -368,6 +376,7 @@ function pieceOf(task: EncodeTask | DecodeTask, { from, to }: Rows): Piece {
   if (task.kind === "decode") return task;
   const { encoder, seeds, out } = task;
   const { symbolBytes } = encoder;
+  checkRows(task, symbolBytes);
   return {
     kind: "encode",
     encoder,

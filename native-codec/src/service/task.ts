@@ -45,6 +45,9 @@ export type Piece =
 
 export type PieceResult = Uint8Array | DecodeResult;
 
+/** The codec's limit of a generation. */
+const SYMBOL_COUNT_MAX = 256;
+
 export function checkRows({ seeds, out }: Pick<EncodeTask, "seeds" | "out">, rowBytes: number): void {
   if (seeds.length === 0) throw new CodecError("seeds", 0, 1);
   if (out.length !== seeds.length * rowBytes) throw new CodecError("out", out.length, seeds.length * rowBytes);
@@ -55,6 +58,7 @@ export function receivedCount({ symbolCount, symbolBytes, received }: RecodeTask
   for (const [what, got] of Object.entries({ symbolCount, symbolBytes })) {
     if (!Number.isInteger(got) || got < 1) throw new CodecError(what, got, 1);
   }
+  if (symbolCount > SYMBOL_COUNT_MAX) throw new CodecError("symbolCount", symbolCount, SYMBOL_COUNT_MAX);
   const rowBytes = symbolCount + symbolBytes;
   const count = Math.ceil(received.length / rowBytes);
   if (count === 0) throw new CodecError("received", 0, rowBytes);
