@@ -56,10 +56,13 @@ const CODINGS: Conviction["coding"][] = [
   { kind: "vector", coefficients: encode(vector) },
 ];
 
-test.each([1, 2, 7, 8, 9, 100, 128])("convictions: the coefficients of a seed are the codec's (%d symbols)", (count) => {
-  for (const seed of [0, 1, 0xffff_ffff, 12_345])
-    expect(encode(seedCoefficients(seed, count))).toBe(encode(codec.coefficients(seed, count)));
-});
+test.each([1, 2, 7, 8, 9, 100, 128])(
+  "convictions: the coefficients of a seed are the codec's (%d symbols)",
+  (count) => {
+    for (const seed of [0, 1, 0xffff_ffff, 12_345])
+      expect(encode(seedCoefficients(seed, count))).toBe(encode(codec.coefficients(seed, count)));
+  },
+);
 
 describe.each(CODINGS)("convictions: evidence with a packet of the kind $kind", (coding) => {
   test("convicts if one bit is false", () => expect(evidenceFault(evidence(coding), decode, hash)).toBeUndefined());
@@ -78,7 +81,11 @@ test.each<[string, Partial<Conviction>, RegExp]>([
   ["another offset", { offset: offset - BLOCK_BYTES }, /^generation: must begin and end with blocks/],
   ["bytes beyond the object's end", { offset: offset + BLOCK_BYTES }, /^generation: must end within/],
   ["a proof too few", { proofs: proofs.slice(1) }, /^proofs: must be 2, got 1/],
-  ["a proof too long", { proofs: [proofs[0]!, encode(Buffer.concat([decode(proofs[1]!), hash(vector)]))] }, /digests, got/],
+  [
+    "a proof too long",
+    { proofs: [proofs[0]!, encode(Buffer.concat([decode(proofs[1]!), hash(vector)]))] },
+    /digests, got/,
+  ],
   ["proofs out of order", { proofs: [...proofs].reverse() }, /^proofs\[0\]: must have/],
   ["another root", { object: `${"0".repeat(64)}-${content.length}` }, /^proofs\[0\]: does not lead/],
   ["a short payload", { payload: "AAAA" }, /^payload: must have 1024 bytes, got 3/],

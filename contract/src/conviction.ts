@@ -69,7 +69,7 @@ export type Conviction = z.infer<typeof Conviction>;
 export const ConvictionResponse = z.object({ networks: z.number().int().nonnegative() }).strict();
 export type ConvictionResponse = z.infer<typeof ConvictionResponse>;
 
-/** Why the evidence proves nothing; undefined if it convicts the proxy. Whether the root is signed is not asked here. */
+/** Why the evidence proves nothing; undefined if it convicts the proxy. It does not ask who signed the root. */
 export function evidenceFault(
   evidence: Conviction,
   decode: (base64: string) => Uint8Array,

@@ -16,13 +16,14 @@ import { findPlanted, USAGE as PLANTED_USAGE } from "./planted/main";
 import { Plot } from "./plot";
 import { SCENARIOS } from "./scenarios";
 import { simulate, speaks } from "./simulate";
+import { liars, USAGE as LIARS_USAGE } from "./swarm/liars";
 import { swarm, USAGE as SWARM_USAGE } from "./swarm/main";
 import { TRACE_HEADER, traceLine } from "./trace";
 import { HTTP_MODES, PROTOCOL_MODES, type HttpMode, type Mode, type Outcome, type World } from "./world";
 
 const USAGE = `usage: npm run sim -- --seed N --scenario NAME [--mode MODE]
                       [--trace FILE] [--plot FILE.svg|FILE.png] [--json]
-${[SWARM_USAGE, PLANTED_USAGE].map((usage) => usage.replace("usage:", "      ")).join("\n")}
+${[SWARM_USAGE, LIARS_USAGE, PLANTED_USAGE].map((usage) => usage.replace("usage:", "      ")).join("\n")}
 scenarios:
 ${Object.entries(SCENARIOS)
   .map(([name, { shows }]) => `  ${name.padEnd(14)} ${shows}`)
@@ -121,6 +122,7 @@ function print(scenario: string, seed: number, mode: Mode, world: World, outcome
 
 async function run([command, ...rest]: string[]): Promise<number> {
   if (command === "planted") return findPlanted(rest);
+  if (command === "liars") return liars(rest);
   return command === "swarm" ? swarm(rest) : main(command === undefined ? [] : [command, ...rest]);
 }
 

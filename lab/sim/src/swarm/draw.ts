@@ -37,6 +37,16 @@ export const OBJECT_MALICE = [
   "pollute-repair",
 ] as const;
 export type Malice = (typeof MALICE)[number] | (typeof OBJECT_MALICE)[number] | "false-digest";
+/** The lies of `npm run sim -- liars`, by what they are about. */
+export const LIES_ABOUT: Readonly<Record<string, Malice>> = {
+  "1 % of bytes": "pollute-bytes",
+  "all bytes": "pollute-all",
+  "repair symbols": "pollute-repair",
+  proofs: "false-proof",
+  roots: "false-root",
+  lengths: "lie-length",
+  "another object": "other-object",
+};
 /** A proxy with one of these tells something false that no digest of its own contradicts. */
 const LIES: ReadonlySet<Malice> = new Set<Malice>(["lie-length", "lie-status", "wild", "false-digest"]);
 
@@ -97,7 +107,8 @@ class Dice extends Random {
   }
 }
 
-export function draw(seed: number): SwarmDraw {
+/** With `lie`, three of four proxies tell this lie about an object, and the fourth is honest and stays. */
+export function draw(seed: number, lie?: Malice): SwarmDraw {
   const dice = new Dice(seed, 0, 1);
   const mode = dice.of<MutpMode>(["coded", "coded", "coded-mutp", "uncoded-mutp"]);
   const symbolBytes = dice.chance(0.5)
@@ -111,8 +122,8 @@ export function draw(seed: number): SwarmDraw {
   const chunkBytes = drawBytes(dice, symbolBytes, generationSize);
   const start = dice.integer(0, 1_000_000);
   const healMs = dice.magnitude(20, 8000);
-  const count = dice.integer(1, 8);
-  const hostile = count > 1 && dice.chance(0.5) ? dice.integer(1, count - 1) : 0;
+  const count = lie ? 4 : dice.integer(1, 8);
+  const hostile = lie ? 3 : count > 1 && dice.chance(0.5) ? dice.integer(1, count - 1) : 0;
   const kinds = FAULTS.filter(() => dice.chance(0.3));
   const proxies = Array.from({ length: count }, (_, index) => drawProxy(dice, index < hostile, healMs, kinds));
   const shuffledProxies = shuffled(dice, proxies);
@@ -131,8 +142,19 @@ export function draw(seed: number): SwarmDraw {
     rogueClient: dice.chance(0.2),
     known: drawKnown(dice, count),
   };
+  if (lie) {
+    for (const proxy of proxies) makeLiar(proxy, lie);
+    const object = drawObject(dice, { ...drawn, chunkBytes: Math.max(1, chunkBytes) });
+    for (const { malice } of proxies) malice.splice(1);
+    return { ...drawn, ...object, isVouched: true, bodies: proxies.map(() => 0), abortMs: Infinity };
+  }
   const bodies = drawBodies(dice, shuffledProxies);
   return { ...drawn, ...bodies, ...(bodies.isVouched ? drawObject(dice, drawn) : {}) };
+}
+
+function makeLiar(proxy: ProxyDraw, lie: Malice): void {
+  if (proxy.malice.length > 0) proxy.malice = [lie];
+  else Object.assign(proxy, { originFailsMs: Infinity, link: { ...proxy.link, outages: [] } });
 }
 
 /** Generations and ranges of an object are whole blocks, unless the range ends with the object. */

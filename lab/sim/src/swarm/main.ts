@@ -77,14 +77,15 @@ async function runAll(firstSeed: number, runs: number): Promise<Report> {
   return sum;
 }
 
-function readOptions(words: string[]): { runs: number; seed: number } | string {
+/** `runs`: if the words say nothing. */
+export function readOptions(words: string[], preset = 2000): { runs: number; seed: number } | string {
   let values;
   try {
     ({ values } = parseArgs({ args: words, options: { runs: { type: "string" }, seed: { type: "string" } } }));
   } catch (error) {
     return (error as Error).message;
   }
-  const runs = Number(values.runs ?? 2000);
+  const runs = Number(values.runs ?? preset);
   const seed = Number(values.seed ?? Date.now() % SEED_MAX);
   if (!Number.isInteger(runs) || runs < 1 || runs > 100_000_000)
     return `--runs: got ${values.runs}, wanted an integer 1 to 100000000`;

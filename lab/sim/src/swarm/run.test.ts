@@ -4,7 +4,8 @@ import { loadCodec } from "@tributary/native-codec";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { PLANTED } from "../planted/bugs";
 import { CountingCodec } from "./counting-codec";
-import { draw } from "./draw";
+import { draw, LIES_ABOUT } from "./draw";
+import { lieIn } from "./liars";
 import { runSwarm } from "./run";
 
 const codec = loadCodec(loadWasmCodec);
@@ -18,6 +19,14 @@ test("swarm: the same seed gives the same events, and another seed gives others"
 test.each([1, 2, 3, 4, 5, 6, 7, 8])("swarm: seed %i breaks no rule", (seed) => {
   expect(runSwarm(draw(seed), codec).wrongs).toEqual([]);
 });
+
+test.each(Object.keys(LIES_ABOUT))(
+  "liars: three of four lie about %s, and the client gets the object without a wrong byte (seeds 1 to 5)",
+  (about) => {
+    const { complete, wrongs } = lieIn({ about, firstSeed: 1, runs: 5 }, codec);
+    expect([complete, wrongs]).toEqual([5, []]);
+  },
+);
 
 test("swarm: proxies have every byte of the longest chunks", () => {
   const seed = 119084936;
