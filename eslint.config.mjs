@@ -39,7 +39,12 @@ export default tseslint.config(
   },
   {
     // What runs in the page's world.
-    files: ["extension/src/page/*.ts", "extension/src/shared/{given-rules,plain,primordials,rules}.ts"],
+    files: [
+      "extension/src/{page,carry}/*.ts",
+      "extension/src/plain/veil.ts",
+      "extension/src/shared/{carry,given-rules,kept,names,plain,rules}.ts",
+      "extension/src/shared/{,late-}{platform,primordials}.ts",
+    ],
     ignores: ["**/*.test.ts"],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     plugins: { tributary: { rules: { primordials } } },
@@ -48,6 +53,11 @@ export default tseslint.config(
       // A promise that is returned would be asked for `then`.
       "@typescript-eslint/return-await": ["error", "always"],
     },
+  },
+  {
+    files: ["extension/src/page/*.ts"],
+    ignores: ["**/*.test.ts"],
+    rules: { "tributary/primordials": ["error", "early"] },
   },
   { files: ["**/*.js"], rules: { "@typescript-eslint/no-require-imports": "off" } },
 );

@@ -111,7 +111,7 @@ const REPLACE = `(() => {
   };
 })();`;
 
-/** Passes for the carrying script, and replaces what the page script gives it. */
+/** Passes for the later scripts, and replaces what the page script gives them. */
 const PASS_FOR_CARRIER = `(() => {
   window.spiedCount = 0;
   const { defineProperty, getPrototypeOf, ownKeys } = Reflect;
@@ -127,7 +127,27 @@ const PASS_FOR_CARRIER = `(() => {
     return null;
   };
   document.dispatchEvent(new CustomEvent("tributary-carry-ready", { detail }));
+  const spyOn = (kept) => {
+    for (const each of Object.values(kept)) {
+      for (const members of [each?.own ?? {}, each?.members ?? {}]) {
+        for (const name of ownKeys(members)) spy(members[name]);
+        spy(members);
+      }
+      if (each) spy(each);
+    }
+    spy(kept);
+  };
+  document.dispatchEvent(new CustomEvent("tributary-kept", { detail: spyOn }));
 })();`;
+
+/** What a request needs, in the page script and the carrying script. */
+const THROWERS = [
+  ...["Math", "Response"],
+  ...["Promise", "URL", "Headers", "Map", "Set", "Uint8Array", "ReadableStream", "ReadableByteStreamController"].map(
+    (name) => `${name}.prototype`,
+  ),
+  ...["AbortSignal", "AbortController", "PerformanceObserver", "XMLHttpRequest"].map((name) => `${name}.prototype`),
+];
 
 /** What no page may learn. */
 const secretsOf = (fleet: Fleet): string[] => [
@@ -178,7 +198,7 @@ test.each<BrowserName>(["firefox", "chromium"])(
       expect(await untilCarried(page, fleet)).toBe(true);
       expect(await page.evaluate("window.spiedCount")).toBe(0);
       await expectNothingLearned(page, fleet);
-      for (const thrower of ["Promise.prototype", "URL.prototype", "Response", "Headers.prototype"])
+      for (const thrower of THROWERS)
         expect([thrower, await answersOf(page, thrower, thrower)]).toEqual([thrower, `${whole} ${whole}`]);
       expect(await answersOf(page, "carried")).toBe(`${whole} ${whole}`);
       await expectNothingLearned(page, fleet);

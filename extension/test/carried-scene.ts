@@ -1,6 +1,6 @@
 /** What the tests of carried requests share: a page, a transport and a site whose every step a test takes. */
 import type { ByteRange } from "@tributary/contract";
-import type { CarriedRequestEvents, SiteEnd, SiteRequest } from "../src/shared/carry";
+import type { CarriedRequestEvents, SiteBody, SiteEnd, SiteRequest } from "../src/shared/carry";
 import type { Fetched, SiteHead, ToPage } from "../src/shared/messages";
 import type { CallListener, Calls } from "../src/carry/calls";
 import { CarriedRequest } from "../src/carry/carried-request";
@@ -36,9 +36,9 @@ class Site implements SiteRequest {
   finish!: (end: SiteEnd) => void;
   readonly end = new Promise<SiteEnd>((resolve) => (this.finish = resolve));
   readonly head = new Promise<SiteHead>((resolve, reject) => ([this.answer, this.fail] = [resolve, reject]));
-  async *copy(): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-    yield WHOLE.slice(0, 600);
-    yield WHOLE.slice(600);
+  copy(): SiteBody {
+    const pieces = [WHOLE.slice(0, 600), WHOLE.slice(600)];
+    return { read: async () => pieces.shift(), stop: () => undefined };
   }
   abort(): void {
     this.isAborted = true;

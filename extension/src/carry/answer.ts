@@ -5,10 +5,26 @@
 import type { Carrier, MediaRequest } from "../shared/carry";
 import type { PageResponseHead } from "../shared/messages";
 import type { Natives } from "../page/natives";
+import { getterOf, globalOf, methodOf, options, OwnPromise } from "../shared/primordials";
+import { OwnTypeError } from "../shared/late-primordials";
+import { pageMs, requestOf } from "../shared/platform";
+import { reasonOf } from "../shared/late-platform";
 import { dress } from "./dress";
 import type { Endings } from "./endings";
 import { SiteFetch, type FetchNatively } from "./site-fetch";
 import { WORDS } from "./words";
+
+const OwnHeaders = globalOf("Headers");
+const OwnResponse = globalOf("Response");
+const OwnStream = globalOf("ReadableStream");
+
+type Controller = ReadableByteStreamController;
+const STREAM = "ReadableByteStreamController";
+const enqueue = methodOf<Controller, [Uint8Array<ArrayBuffer>], void>(STREAM, "enqueue");
+const close = methodOf<Controller, [], void>(STREAM, "close");
+const fail = methodOf<Controller, [unknown], void>(STREAM, "error");
+const pendingOf = getterOf(STREAM, "byobRequest");
+const respondTo = methodOf<ReadableStreamBYOBRequest, [number], void>("ReadableStreamBYOBRequest", "respond");
 
 /** Answers `request`, carried as `wanted`. `fetchNatively` asks the site itself. */
 export function respond(
@@ -19,23 +35,24 @@ export function respond(
   carry: Carrier["carry"],
   endings: Endings,
 ): Promise<Response> {
-  return new Promise((resolve, reject) => {
+  const { signal } = requestOf(request);
+  return new OwnPromise((resolve, reject) => {
     let answer: Answer | null = null;
+    let isOver = false;
     const carried = carry(wanted, {
       askSite: () => {
-        const ended = endings.next(wanted.url, performance.now());
-        const site = new SiteFetch(natives, fetchNatively, request.signal);
-        void ended.then((bytes) => site.noteEnd(bytes));
+        const ended = endings.next(wanted.url, pageMs());
+        const site = new SiteFetch(natives, fetchNatively, signal);
+        void noteEnd(site, ended);
         return site;
       },
       native: ({ response }) => {
-        request.signal.removeEventListener("abort", onAbort);
+        isOver = true;
         resolve(response);
       },
       head: (head) => {
         answer = new Answer(
           head,
-          natives,
           () => carried.credit(),
           () => end(() => carried.abort()),
         );
@@ -43,19 +60,24 @@ export function respond(
       },
       bytes: (bytes) => answer?.push(bytes),
       end: () => end(() => answer?.close()),
-      error: () => end(() => answer?.fail(new TypeError(WORDS.inStream), new TypeError(WORDS.inWhole))),
+      error: () => end(() => answer?.fail(new OwnTypeError(WORDS.inStream), new OwnTypeError(WORDS.inWhole))),
     });
     const end = (last: () => void): void => {
-      request.signal.removeEventListener("abort", onAbort);
+      isOver = true;
       last();
     };
-    const onAbort = (): void => {
+    natives.listen(signal, "abort", () => {
+      if (isOver) return;
+      isOver = true;
       carried.abort();
-      answer?.fail(request.signal.reason);
-      reject(request.signal.reason);
-    };
-    request.signal.addEventListener("abort", onAbort, { once: true });
+      answer?.fail(reasonOf(signal));
+      reject(reasonOf(signal));
+    });
   });
+}
+
+async function noteEnd(site: SiteFetch, ended: Promise<number>): Promise<void> {
+  site.noteEnd(await ended);
 }
 
 /** A Response whose body grows by `push`. */
@@ -66,8 +88,8 @@ class Answer {
   #closed = false;
 
   /** `taken` is called when the page has read all pushed bytes, `cancelled` when the page cancels the body. */
-  constructor(head: PageResponseHead, natives: Natives, taken: () => void, cancelled: () => void) {
-    const stream = new natives.ReadableStream({
+  constructor(head: PageResponseHead, taken: () => void, cancelled: () => void) {
+    const source: UnderlyingByteSource = {
       type: "bytes",
       start: (controller) => {
         this.#controller = controller;
@@ -77,21 +99,24 @@ class Answer {
         this.#closed = true;
         cancelled();
       },
-    });
+    };
+    const stream = new OwnStream(options(source));
     const { status, statusText } = head;
-    const response = new natives.Response(stream, { status, statusText, headers: new natives.Headers(head.headers) });
+    const headers = new OwnHeaders(options(head.headers));
+    const response = new OwnResponse(stream, options({ status, statusText, headers }));
     this.response = dress(response, { head, failure: () => this.#failure });
   }
 
   push(bytes: Uint8Array<ArrayBuffer>): void {
-    if (!this.#closed) this.#controller.enqueue(bytes);
+    if (!this.#closed) enqueue(this.#controller, bytes);
   }
 
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#controller.close();
-    this.#controller.byobRequest?.respond(0);
+    close(this.#controller);
+    const pending = pendingOf(this.#controller);
+    if (pending !== null) respondTo(pending, 0);
   }
 
   /** `toReaders` is the reason for those who read the whole body. */
@@ -99,6 +124,6 @@ class Answer {
     if (this.#closed) return;
     this.#closed = true;
     this.#failure = { reason: toReaders };
-    this.#controller.error(reason);
+    fail(this.#controller, reason);
   }
 }

@@ -3,6 +3,9 @@
  * offscreen document does not say so. No timer runs without a request.
  */
 import type { Link } from "../page/link";
+import { newTable, type Table } from "../shared/primordials";
+import { bytes as part } from "../shared/late-primordials";
+import { soon } from "../shared/late-platform";
 import type { AbortReason, Fetched, ToPage, ToTransport } from "../shared/messages";
 
 const TICK_MS = 500;
@@ -44,8 +47,8 @@ export class Calls {
   #nextId = 1;
   #missedPings = 0;
   #ticker: unknown;
-  readonly #calls = new Map<number, CallListener>();
-  readonly #comparing = new Set<number>();
+  #calls: Table<CallListener> = newTable();
+  #comparing: Table<true> = newTable();
 
   constructor(
     readonly link: Pick<Link, "ask" | "post" | "lose" | "noteDirect" | "phraseOf" | "isThere" | "allows" | "willAllow">,
@@ -57,15 +60,17 @@ export class Calls {
     const id = this.#nextId++;
     const { link } = this;
     if (link.ask({ id, ...request })) {
-      this.#calls.set(id, listener);
+      this.#calls[id] = listener;
       this.#startTicking();
-    } else queueMicrotask(() => listener.message({ type: "native", id, compare: true }));
+    } else void soon(() => listener.message({ type: "native", id, compare: true }));
     return {
       credit: (bytes) => {
-        if (this.#calls.has(id)) link.post({ type: "credit", id, bytes });
+        if (id in this.#calls) link.post({ type: "credit", id, bytes });
       },
       abort: (why = "abandoned") => {
-        if (this.#calls.delete(id)) link.post({ type: "abort", id, why });
+        if (!(id in this.#calls)) return;
+        delete this.#calls[id];
+        link.post({ type: "abort", id, why });
       },
       tell: (fetched) => link.post({ type: "fetched", id, ...fetched }),
     };
@@ -74,17 +79,19 @@ export class Calls {
   /** Shows the transport the site's own answer. */
   compare(answer: Omit<Extract<ToTransport, { type: "compare" }>, "type" | "id">): Comparing {
     const id = this.#nextId++;
-    this.#comparing.add(id);
+    this.#comparing[id] = true;
     this.link.post({ type: "compare", id, ...answer });
     return {
       send: (bytes) => {
-        if (!this.#comparing.has(id)) return false;
-        const { buffer } = bytes.slice();
+        if (!(id in this.#comparing)) return false;
+        const buffer = part.buffer(part.copy(bytes));
         this.link.post({ type: "site-bytes", id, buffer }, [buffer]);
         return true;
       },
       end: (isWhole) => {
-        if (this.#comparing.delete(id)) this.link.post({ type: "site-end", id, isWhole });
+        if (!(id in this.#comparing)) return;
+        delete this.#comparing[id];
+        this.link.post({ type: "site-end", id, isWhole });
       },
     };
   }
@@ -97,11 +104,14 @@ export class Calls {
   handle(message: ToPage): void {
     this.#missedPings = 0;
     if (message.type === "hello" || message.type === "pong") return;
-    if (message.type === "enough") return void this.#comparing.delete(message.id);
-    const listener = this.#calls.get(message.id);
+    if (message.type === "enough") {
+      delete this.#comparing[message.id];
+      return;
+    }
+    const listener = this.#calls[message.id];
     if (listener === undefined) return;
     if (message.type === "native" || message.type === "end" || message.type === "failed")
-      this.#calls.delete(message.id);
+      delete this.#calls[message.id];
     if (message.type === "head")
       message.statusText = this.link.phraseOf(message.url, message.status) ?? message.statusText;
     listener.message(message);
@@ -109,10 +119,15 @@ export class Calls {
 
   /** The port is closed. */
   lost(): void {
-    const listeners = [...this.#calls.values()];
-    this.#calls.clear();
-    this.#comparing.clear();
-    for (const listener of listeners) listener.lost();
+    const calls = this.#calls;
+    this.#calls = newTable();
+    this.#comparing = newTable();
+    for (const id in calls) calls[id]?.lost();
+  }
+
+  get #isCalling(): boolean {
+    for (const _ in this.#calls) return true;
+    return false;
   }
 
   #startTicking(): void {
@@ -123,10 +138,10 @@ export class Calls {
 
   #tick(): void {
     this.#ticker = undefined;
-    if (this.#calls.size === 0) return;
+    if (!this.#isCalling) return;
     if (++this.#missedPings > MISSED_PINGS_MAX || !this.link.isThere()) return this.link.lose();
     this.link.post({ type: "ping", token: this.#missedPings });
     this.#ticker = this.clock.setTimeout(() => this.#tick(), TICK_MS);
-    for (const listener of [...this.#calls.values()]) listener.tick(this.clock.nowMs());
+    for (const id in this.#calls) this.#calls[id]?.tick(this.clock.nowMs());
   }
 }

@@ -5,13 +5,17 @@
  * proxies fail or stall in the middle, the browser's own fetch gets the rest by a Range from the delivered offset. The
  * browser's CORS decision thus holds, and the rest must be of the same representation.
  */
-import type { CarriedRequestEvents, MediaRequest, RequestHandle, SiteRequest } from "../shared/carry";
+import type { CarriedRequestEvents, MediaRequest, RequestHandle, SiteBody, SiteRequest } from "../shared/carry";
 import type { AbortReason, Fetched, PageResponseHead, Player, ToPage, SiteHead } from "../shared/messages";
+import { options } from "../shared/primordials";
+import { bytes as part, max, OwnBytes, round } from "../shared/late-primordials";
+import { bodyOf, cancelBody } from "../shared/platform";
+import { abort, drop, OwnAbortController, type Read, readerOfBody, signalOf } from "../shared/late-platform";
 import { formatRange } from "@tributary/contract";
 import type { Call, Calls, Clock } from "./calls";
-import { Delivered, type Read } from "./delivered";
+import { Delivered } from "./delivered";
 import { bytesToSkip, isSameWhole, restOf, validatorOf } from "./representation";
-import { showTransport, type SiteBody } from "./show";
+import { showTransport } from "./show";
 import { SiteAsker, type Asked } from "./site";
 
 /** A transport that does not tell in this time how long to wait is slow or has hung. */
@@ -94,14 +98,14 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
     this.#over = true;
     this.#endCall();
     this.#endAsker();
-    this.#rest?.abort();
+    this.#endRest();
   }
 
   useSite(): void {
     if (this.#over) return;
     this.#endCall("form");
     this.#endAsker();
-    this.#rest?.abort();
+    this.#endRest();
     this.#serveSite(this.#events.askSite());
   }
 
@@ -129,7 +133,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
       case "head":
         return this.#deliverHead(message);
       case "data":
-        return this.#deliver(new Uint8Array(message.buffer));
+        return this.#deliver(new OwnBytes(message.buffer));
       case "end":
         this.#isCalling = false;
         return this.#isWhole() ? this.#finish("end") : this.#failOver();
@@ -158,7 +162,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
   }
 
   #deliver(bytes: Uint8Array<ArrayBuffer>): void {
-    this.#delivered += bytes.length;
+    this.#delivered += part.count(bytes);
     this.#proof.note(bytes);
     this.#events.bytes(bytes);
   }
@@ -176,8 +180,12 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
 
   #finish(event: "end" | "error"): void {
     this.#over = true;
-    this.#rest?.abort();
+    this.#endRest();
     this.#events[event]();
+  }
+
+  #endRest(): void {
+    if (this.#rest !== null) abort(this.#rest);
   }
 
   #endCall(why?: AbortReason): void {
@@ -187,12 +195,13 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
 
   /** Tells the transport what the site sent in place of the proxies. */
   #tell(outcome: Fetched["outcome"]): void {
-    const [offset, status] = [this.#restOffset, this.#head?.status ?? 0];
+    const offset = this.#restOffset;
+    const status = this.#head?.status ?? 0;
     this.#call.tell({ offset, bytes: this.#delivered - offset, status, headMs: this.#elapsedMs(), outcome });
   }
 
   #elapsedMs(): number {
-    return Math.round(this.#clock.nowMs() - this.#startedMs);
+    return round(this.#clock.nowMs() - this.#startedMs);
   }
 
   #endAsker(): void {
@@ -245,10 +254,12 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
   }
 
   async #tellOf(site: Site): Promise<void> {
-    const status = await site.head.then(
-      (head) => head.status,
-      () => 0,
-    );
+    let status = 0;
+    try {
+      ({ status } = await site.head);
+    } catch {
+      // The browser got no answer.
+    }
     const headMs = this.#elapsedMs();
     this.#call.tell({ offset: 0, status, headMs, ...(await site.end) });
   }
@@ -256,25 +267,35 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
   /** Asks the site for what follows the delivered bytes. If the proxies go on meanwhile, its answer is not used. */
   #askForRest(): void {
     if (this.#rest !== null || this.#head === null) return;
-    const rest = (this.#rest = new AbortController());
-    const offset = this.#delivered;
-    this.#fetchRest(this.#head, offset, rest.signal)
-      .catch(() => undefined)
-      .then((found) => this.#handleRest(rest, found, offset))
-      .catch(() => this.#over || this.#close("error"));
+    const rest = (this.#rest = new OwnAbortController());
+    void this.#bringRest(rest, this.#head, this.#delivered);
+  }
+
+  async #bringRest(rest: AbortController, head: PageResponseHead, offset: number): Promise<void> {
+    let found: Rest | undefined;
+    try {
+      found = await this.#fetchRest(head, offset, signalOf(rest));
+    } catch {
+      // The site gives none.
+    }
+    try {
+      await this.#handleRest(rest, found, offset);
+    } catch {
+      if (!this.#over) this.#close("error");
+    }
   }
 
   async #handleRest(rest: AbortController, found: Rest | undefined, offset: number): Promise<void> {
     if (this.#over) return;
     if (this.#delivered !== offset) {
-      rest.abort();
+      abort(rest);
       this.#rest = null;
       // The proxies brought more before they failed.
       if (!this.#isCalling) this.#failOver();
       return;
     }
     if (found === undefined) {
-      rest.abort();
+      abort(rest);
       this.#rest = null;
       this.#isRestRefused = true;
       // Proxies that stall may still go on.
@@ -295,13 +316,14 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
    */
   async #fetchRest(head: PageResponseHead, offset: number, signal: AbortSignal): Promise<Rest | undefined> {
     const range = restOf(this.#request.range, head, offset);
-    if (range === undefined || validatorOf(head.headers) === undefined) return this.#fetchAgain(head, signal);
+    if (range === undefined || validatorOf(head.headers) === undefined) return await this.#fetchAgain(head, signal);
     const { url, cache = "default" } = this.#request;
-    const response = await this.#page.fetch(url, { headers: { Range: range }, cache, signal });
+    const response = await this.#page.fetch(url, options({ headers: options({ Range: range }), cache, signal }));
     const skip = bytesToSkip(response, head, offset, this.#request.range);
-    if (skip !== undefined && response.body !== null) return { read: readOf(response.body), skip };
-    response.body?.cancel().catch(() => undefined);
-    return this.#fetchAgain(head, signal);
+    const body = bodyOf(response);
+    if (skip !== undefined && body !== null) return { read: readerOfBody(body).read, skip };
+    if (body !== null) void drop(cancelBody(body));
+    return await this.#fetchAgain(head, signal);
   }
 
   /**
@@ -311,27 +333,20 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
   async #fetchAgain(head: PageResponseHead, signal: AbortSignal): Promise<Rest | undefined> {
     if (!this.#proof.isPossible) return undefined;
     const { url, range, cache = "default" } = this.#request;
-    const response = await this.#page.fetch(url, {
-      headers: range === null ? {} : { Range: formatRange(range) },
-      cache,
-      signal,
-    });
-    if (!isSameWhole(response, head) || response.body === null) return undefined;
-    const read = await this.#proof.restOf(readOf(response.body));
+    const headers = options(range === null ? {} : { Range: formatRange(range) });
+    const response = await this.#page.fetch(url, options({ headers, cache, signal }));
+    const body = bodyOf(response);
+    if (!isSameWhole(response, head) || body === null) return undefined;
+    const read = await this.#proof.restOf(readerOfBody(body).read);
     return read === undefined ? undefined : { read, skip: 0 };
   }
 
   async #pump({ read, skip }: Rest): Promise<void> {
     let left = skip;
     for (let piece = await read(); piece !== undefined && !this.#over; piece = await read()) {
-      const bytes = piece.subarray(Math.min(left, piece.length));
-      left -= piece.length - bytes.length;
-      if (bytes.length > 0) this.#deliver(bytes.slice());
+      const bytes = part.part(piece, left);
+      left = max(0, left - part.count(piece));
+      if (part.count(bytes) > 0) this.#deliver(part.copy(bytes));
     }
   }
-}
-
-function readOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): Read {
-  const reader = body.getReader();
-  return () => reader.read().then(({ value }) => value);
 }

@@ -2,48 +2,54 @@
  * Delivered: a copy of the bytes that a page has got of one answer. It proves that another answer begins with the same
  * bytes. The page's own bytes cannot serve for that, because a stream takes their buffers away.
  */
+import { add } from "../shared/primordials";
+import { bytes as part, min, OwnBytes } from "../shared/late-primordials";
+import type { Read } from "../shared/late-platform";
 
 /** A longer answer has no proof. A chunk is no longer. */
 export const PROOF_BYTES_MAX = 32 * 1024 * 1024;
 
-/** Reads a body: undefined at its end. */
-export type Read = () => Promise<Uint8Array<ArrayBuffer> | undefined>;
+type Bytes = Uint8Array<ArrayBuffer>;
+const NONE = new OwnBytes(0);
 
 export class Delivered {
-  #pieces: Uint8Array[] = [];
+  #pieces: Bytes[] = [];
   #bytes = 0;
 
   get isPossible(): boolean {
     return this.#bytes <= PROOF_BYTES_MAX;
   }
 
-  note(bytes: Uint8Array<ArrayBuffer>): void {
-    this.#bytes += bytes.length;
-    if (this.isPossible) this.#pieces.push(bytes.slice());
+  note(bytes: Bytes): void {
+    this.#bytes += part.count(bytes);
+    if (this.isPossible) add(this.#pieces, part.copy(bytes));
     else this.#pieces = [];
   }
 
   /** Reads what follows the delivered bytes in a body; undefined if the body does not begin with them. */
   async restOf(read: Read): Promise<Read | undefined> {
-    let left = new Uint8Array(0);
+    let left = NONE;
     // The page may get more while this reads.
-    for (const piece of [...this.#pieces]) {
-      for (let at = 0; at < piece.length;) {
-        if (left.length === 0) {
+    const pieceCount = this.#pieces.length;
+    for (let index = 0; index < pieceCount; index++) {
+      const piece = this.#pieces[index]!;
+      const bytes = part.count(piece);
+      for (let at = 0; at < bytes;) {
+        if (part.count(left) === 0) {
           const next = await read();
           if (next === undefined) return undefined;
           left = next;
         }
-        const count = Math.min(left.length, piece.length - at);
+        const count = min(part.count(left), bytes - at);
         if (!isEqual(left, piece, at, count)) return undefined;
-        left = left.subarray(count);
+        left = part.part(left, count);
         at += count;
       }
     }
     return async () => {
       const first = left;
-      left = new Uint8Array(0);
-      return first.length > 0 ? first : read();
+      left = NONE;
+      return part.count(first) > 0 ? first : await read();
     };
   }
 }

@@ -7,6 +7,10 @@
 import type { Carrier, MediaRequest, PageXhr, RequestHandle, StateRule, XhrEmulation } from "../shared/carry";
 import type { PageResponseHead } from "../shared/messages";
 import type { Natives } from "../page/natives";
+import { add, firstOf, globalOf, lowerCase, matches, namesOf, options } from "../shared/primordials";
+import { bytes as part, max, OwnBytes, sorted } from "../shared/late-primordials";
+import { eventOf, pageMs } from "../shared/platform";
+import { progressOf } from "../shared/late-platform";
 import { isNativeForm } from "../shared/rules";
 import { copyType, SiteXhr } from "./site-xhr";
 import { WORDS } from "./words";
@@ -20,6 +24,9 @@ const DONE = 4;
 const PROGRESS_MS = 50;
 /** Browsers disagree about the type of a Blob whose Content-Type has parameters or no value. */
 const PLAIN_TYPE = /^[a-z\d]+\/[\w.+-]+$/;
+
+const OwnBlob = globalOf("Blob");
+const OwnException = globalOf("DOMException");
 
 export class Emulation implements XhrEmulation {
   readonly #xhr: XMLHttpRequest;
@@ -108,26 +115,27 @@ export class Emulation implements XhrEmulation {
 
   get #response(): unknown {
     if (this.#state !== DONE) return null;
-    const { responseType } = this.#xhr;
+    const responseType = this.#natives.getXhr("responseType", this.#xhr) as XMLHttpRequestResponseType;
     if (this.#head === null && !(WORDS.hasEmptyBuffer && responseType === "arraybuffer")) return null;
     this.#cached ??= { value: this.#body.as(responseType, this.#head?.headers["content-type"] ?? null) };
     return this.#cached.value;
   }
 
   #header(name: string): string | null {
-    const headers = this.#head?.headers ?? {};
-    const wanted = name.toLowerCase();
-    return Object.hasOwn(headers, wanted) ? headers[wanted]! : null;
+    const headers: Readonly<Record<string, string>> = options(this.#head?.headers ?? {});
+    return headers[lowerCase(name)] ?? null;
   }
 
   #allHeaders(): string {
-    const names = Object.keys(this.#head?.headers ?? {}).sort();
-    return names.map((name) => `${name}: ${this.#header(name)}\r\n`).join("");
+    const names = sorted(namesOf(options(this.#head?.headers ?? {})));
+    let lines = "";
+    firstOf(names, (name) => void (lines += `${name}: ${this.#header(name)}\r\n`));
+    return lines;
   }
 
   send(): void {
     this.#sent = true;
-    this.#startedMs = performance.now();
+    this.#startedMs = pageMs();
     this.#progress("loadstart", 0);
     if (!this.#sent || this.#state !== OPENED) return;
     this.#setTimer();
@@ -148,8 +156,9 @@ export class Emulation implements XhrEmulation {
   /** `timeout` counts from `send`, even if it is set later. 0 means no timeout. */
   #setTimer(): void {
     this.#natives.clearTimeout(this.#timer);
-    if (!this.#sent || this.#xhr.timeout === 0) return;
-    const leftMs = Math.max(0, this.#startedMs + this.#xhr.timeout - performance.now());
+    const timeoutMs = this.#natives.getXhr("timeout", this.#xhr) as number;
+    if (!this.#sent || timeoutMs === 0) return;
+    const leftMs = max(0, this.#startedMs + timeoutMs - pageMs());
     this.#timer = this.#natives.setTimeout(() => this.#endInError("timeout"), leftMs);
   }
 
@@ -192,18 +201,19 @@ export class Emulation implements XhrEmulation {
         site.abort();
       },
     };
-    for (const type of ["readystatechange", "progress", "load", "error", "loadend"])
-      this.#natives.listen(native, type, (event) => this.#native === native && this.#repeat(native, event));
+    firstOf(["readystatechange", "progress", "load", "error", "loadend"], (type) =>
+      this.#natives.listen(native, type, (event) => {
+        if (this.#native === native) this.#repeat(native, event);
+      }),
+    );
     if ((this.#natives.getXhr("readyState", native) as number) > OPENED) this.#repeatState(native);
   }
 
   /** Repeats an event of the native object on the page's object. */
-  #repeat(native: XMLHttpRequest, { type, lengthComputable, loaded, total }: ProgressEvent): void {
-    if (type !== "readystatechange") {
-      this.#natives.fireProgress(this.#xhr, type, { lengthComputable, loaded, total });
-      return;
-    }
-    this.#repeatState(native);
+  #repeat(native: XMLHttpRequest, event: ProgressEvent): void {
+    const { type } = eventOf(event);
+    if (type === "readystatechange") this.#repeatState(native);
+    else this.#natives.fireProgress(this.#xhr, type, progressOf(event));
   }
 
   #repeatState(native: XMLHttpRequest): void {
@@ -219,7 +229,10 @@ export class Emulation implements XhrEmulation {
 
   #handleHead(head: PageResponseHead): void {
     this.#site = null;
-    if (this.#xhr.responseType === "blob" && !PLAIN_TYPE.test(head.headers["content-type"] ?? ""))
+    if (
+      this.#natives.getXhr("responseType", this.#xhr) === "blob" &&
+      !matches(PLAIN_TYPE, head.headers["content-type"] ?? "")
+    )
       return this.#carried?.useSite();
     this.#head = head;
     this.#state = HEADERS_RECEIVED;
@@ -229,7 +242,7 @@ export class Emulation implements XhrEmulation {
   #handleBytes(bytes: Uint8Array<ArrayBuffer>): void {
     if (!this.#sent) return;
     this.#body.push(bytes);
-    const nowMs = performance.now();
+    const nowMs = pageMs();
     if (this.#state === LOADING && nowMs - this.#lastProgressMs < PROGRESS_MS) return;
     this.#lastProgressMs = nowMs;
     this.#state = LOADING;
@@ -291,27 +304,27 @@ class Body {
   bytes = 0;
 
   push(bytes: Uint8Array<ArrayBuffer>): void {
-    this.#parts.push(bytes);
-    this.bytes += bytes.length;
+    add(this.#parts, bytes);
+    this.bytes += part.count(bytes);
   }
 
   as(type: XMLHttpRequestResponseType, contentType: string | null): ArrayBuffer | Blob {
     const bytes = this.#gathered();
-    return type === "arraybuffer" ? bytes.buffer : new Blob([bytes], { type: contentType ?? "" });
+    return type === "arraybuffer" ? part.buffer(bytes) : new OwnBlob([bytes], options({ type: contentType ?? "" }));
   }
 
   #gathered(): Uint8Array<ArrayBuffer> {
-    const gathered = new Uint8Array(this.bytes);
+    const gathered = new OwnBytes(this.bytes);
     let at = 0;
-    for (const part of this.#parts) {
-      gathered.set(part, at);
-      at += part.length;
-    }
+    firstOf(this.#parts, (each) => {
+      part.put(gathered, each, at);
+      at += part.count(each);
+    });
     this.#parts = [gathered];
     return gathered;
   }
 }
 
 function forbidden(rule: StateRule, isSending: boolean): DOMException {
-  return new DOMException(WORDS.forbids(rule, isSending), "InvalidStateError");
+  return new OwnException(WORDS.forbids(rule, isSending), "InvalidStateError");
 }

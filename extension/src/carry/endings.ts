@@ -2,6 +2,9 @@
  * Endings: when the browser's own requests have ended, and how many bytes each one brought. The page's Resource Timing
  * tells it, because a `Response` does not.
  */
+import { add, firstOf, OwnPromise, those } from "../shared/primordials";
+import { entryOf } from "../shared/platform";
+import { hearEntries, resourceOf } from "../shared/late-platform";
 
 /** Times of a page are rounded. */
 const ROUNDED_MS = 2;
@@ -13,23 +16,22 @@ interface Waiting {
 }
 
 export class Endings {
-  readonly #waiting = new Set<Waiting>();
+  #waiting: Waiting[] = [];
 
-  constructor(observer: typeof PerformanceObserver) {
-    new observer((list) => {
-      for (const entry of list.getEntries()) this.#note(entry as PerformanceResourceTiming);
-    }).observe({ type: "resource" });
+  constructor() {
+    hearEntries({ type: "resource" }, (entry) => this.#note(entry as PerformanceResourceTiming));
   }
 
   /** Resolves with the bytes of the body of the request for `url` that begins now. 0 if the browser does not tell. */
   next(url: string, nowMs: number): Promise<number> {
-    return new Promise((tell) => this.#waiting.add({ url, fromMs: nowMs - ROUNDED_MS, tell }));
+    return new OwnPromise((tell) => add(this.#waiting, { url, fromMs: nowMs - ROUNDED_MS, tell }));
   }
 
-  #note({ name, startTime, decodedBodySize }: PerformanceResourceTiming): void {
-    const found = [...this.#waiting].find(({ url, fromMs }) => url === name && fromMs <= startTime);
+  #note(entry: PerformanceResourceTiming): void {
+    const { name, startTime } = entryOf(entry);
+    const found = firstOf(this.#waiting, ({ url, fromMs }) => url === name && fromMs <= startTime);
     if (found === undefined) return;
-    this.#waiting.delete(found);
-    found.tell(decodedBodySize);
+    this.#waiting = those(this.#waiting, (each) => each !== found);
+    found.tell(resourceOf(entry).decodedBodySize);
   }
 }

@@ -4,41 +4,52 @@
  */
 import type { MakeCarrier } from "../page/link";
 import { keepSourceTexts } from "../page/wrap";
-import type { CarriedRequestEvents, Carrier, MediaRequest, RequestHandle, SiteRequest } from "../shared/carry";
+import type {
+  CarriedRequestEvents,
+  Carrier,
+  MediaRequest,
+  RequestHandle,
+  SiteBody,
+  SiteRequest,
+} from "../shared/carry";
 import { PLAYERS, type Player, type SiteHead } from "../shared/messages";
 import { CARRY_READY_EVENT } from "../shared/names";
 import { respond } from "./answer";
 import { Calls, type Clock } from "./calls";
 import { CarriedRequest, type Surroundings } from "./carried-request";
-import { showTransport, type SiteBody } from "./show";
+import { showTransport } from "./show";
 import { dressResponses } from "./dress";
+import { firstOf, namesOf, options } from "../shared/primordials";
+import { round } from "../shared/late-primordials";
+import { pageMs } from "../shared/platform";
+import { containerOf, soon } from "../shared/late-platform";
 import { copyOf, headOf } from "./site-fetch";
 import { bodyOfXhr, headOfXhr } from "./site-xhr";
 import { Emulation } from "./emulation";
 import { Endings } from "./endings";
 import { KnownFiles } from "./known-files";
 import { PageWorker } from "./page-worker";
-import { patienceMs } from "./patience";
+import { bufferedVideos, patienceMs } from "./patience";
 import { Asked } from "./site";
 
 const make: MakeCarrier = (link, natives) => {
   const clock: Clock = {
-    nowMs: () => performance.now(),
+    nowMs: pageMs,
     setTimeout: natives.setTimeout,
     clearTimeout: natives.clearTimeout as Clock["clearTimeout"],
   };
   const page: Surroundings = {
     fetch: natives.fetch,
     asked: new Asked(),
-    patienceMs: () => Math.round(patienceMs(document.querySelectorAll("video"))),
+    patienceMs: () => round(patienceMs(bufferedVideos())),
     player,
   };
   keepSourceTexts();
-  dressResponses(natives);
+  dressResponses();
   const calls = new Calls(link, clock);
-  const worker = new PageWorker(workerContainer(), performance);
-  const endings = new Endings(PerformanceObserver);
-  const known = new KnownFiles(document, PerformanceObserver);
+  const worker = new PageWorker(workerContainer());
+  const endings = new Endings();
+  const known = new KnownFiles();
   const carry: Carrier["carry"] = (request, events) =>
     worker.mayAnswer() || known.has(request) ? declined(events) : new CarriedRequest(calls, page, request, events);
   const shows = (wanted: MediaRequest): ((head: SiteHead, copy: () => SiteBody) => void) => {
@@ -51,14 +62,11 @@ const make: MakeCarrier = (link, natives) => {
     carry,
     respond: (request, wanted, fetchNatively) => respond(request, wanted, fetchNatively, natives, carry, endings),
     emulate: (xhr, wanted) => new Emulation(xhr, wanted, natives, carry),
-    observe: (wanted, response) => shows(wanted)(headOf(response, natives), () => copyOf(response)),
+    observe: (wanted, response) => shows(wanted)(headOf(response), () => copyOf(response)),
     observeXhr: (wanted, xhr) => {
       const show = shows(wanted);
       const body = bodyOfXhr(xhr, natives);
-      headOfXhr(xhr, natives).then(
-        (head) => show(head, () => body.copy()),
-        () => undefined,
-      );
+      void whenHeaded(headOfXhr(xhr, natives), (head) => show(head, () => body.copy()));
       return (response) => body.see(response);
     },
     handle: (message) => calls.handle(message),
@@ -66,10 +74,18 @@ const make: MakeCarrier = (link, natives) => {
   };
 };
 
+async function whenHeaded(head: Promise<SiteHead>, hear: (head: SiteHead) => void): Promise<void> {
+  try {
+    hear(await head);
+  } catch {
+    // The browser got no answer.
+  }
+}
+
 /** undefined where the page may have no service worker. */
 function workerContainer(): ServiceWorkerContainer | undefined {
   try {
-    return navigator.serviceWorker;
+    return containerOf();
   } catch {
     return undefined;
   }
@@ -82,14 +98,14 @@ function declined<Site extends SiteRequest>({ askSite, native }: CarriedRequestE
     if (!isOver) native(askSite());
     isOver = true;
   };
-  queueMicrotask(useSite);
+  void soon(useSite);
   return { credit: () => undefined, abort: () => (isOver = true), useSite };
 }
 
 function player(): Player | undefined {
-  return (Object.keys(PLAYERS) as (keyof typeof PLAYERS)[])
-    .filter((name) => name in window)
-    .map((name) => PLAYERS[name])[0];
+  const name = firstOf(namesOf(options(PLAYERS)), (each) => each in window);
+  return name === undefined ? undefined : PLAYERS[name as keyof typeof PLAYERS];
 }
 
+// eslint-disable-next-line tributary/primordials -- A page that breaks this stays direct.
 document.dispatchEvent(new CustomEvent(CARRY_READY_EVENT, { detail: make }));

@@ -3,30 +3,42 @@
  * request for one of them is the browser's. The page's Resource Timing tells whole files; it does not tell byte ranges.
  */
 import type { MediaRequest } from "../shared/carry";
+import { newTable } from "../shared/primordials";
+import { entryOf, nodeCount, select } from "../shared/platform";
+import { hearEntries, linkOf } from "../shared/late-platform";
 
-/** The oldest names go first. */
-const NAMES_MAX = 2048;
+/** The oldest half of this many names goes first. */
+const NAMES_MAX = 4096;
+const PRELOADS = 'link[rel~="preload" i], link[rel~="prefetch" i]';
 
 export class KnownFiles {
-  readonly #names = new Set<string>();
-  readonly #document: Pick<Document, "querySelectorAll">;
+  #names = newTable<true>();
+  #older = newTable<true>();
+  #count = 0;
 
-  constructor(document: Pick<Document, "querySelectorAll">, observer: typeof PerformanceObserver) {
-    this.#document = document;
-    new observer((list) => {
-      for (const { name } of list.getEntries()) this.#add(name);
-    }).observe({ type: "resource", buffered: true });
+  constructor() {
+    hearEntries({ type: "resource", buffered: true }, (entry) => this.#add(entryOf(entry).name));
   }
 
   has({ url, range, cache = "default" }: MediaRequest): boolean {
     if (range !== null || cache !== "default") return false;
-    const links = this.#document.querySelectorAll<HTMLLinkElement>('link[rel~="preload" i], link[rel~="prefetch" i]');
-    return this.#names.has(url) || [...links].some(({ href }) => href === url);
+    return url in this.#names || url in this.#older || isPreloaded(url);
   }
 
   #add(name: string): void {
-    this.#names.add(name);
-    const oldest = this.#names.values().next();
-    if (this.#names.size > NAMES_MAX && oldest.done === false) this.#names.delete(oldest.value);
+    if (this.#count === NAMES_MAX / 2) {
+      this.#older = this.#names;
+      this.#names = newTable();
+      this.#count = 0;
+    }
+    if (!(name in this.#names)) this.#count += 1;
+    this.#names[name] = true;
   }
+}
+
+function isPreloaded(url: string): boolean {
+  const links = select(document, PRELOADS);
+  const count = nodeCount(links);
+  for (let at = 0; at < count; at++) if (linkOf(links[at] as HTMLLinkElement) === url) return true;
+  return false;
 }

@@ -1,11 +1,7 @@
 import { PATIENCE_MS_MAX, PATIENCE_MS_MIN, patienceMs, type BufferedVideo } from "./patience";
 
 const video = (currentTime: number, ranges: [number, number][], more: Partial<BufferedVideo> = {}): BufferedVideo => {
-  const buffered = {
-    length: ranges.length,
-    start: (at: number) => ranges[at]![0],
-    end: (at: number) => ranges[at]![1],
-  };
+  const buffered = ranges.map(([startSec, endSec]) => ({ startSec, endSec }));
   return { buffered, currentTime, ended: false, playbackRate: 1, ...more };
 };
 

@@ -3,22 +3,51 @@
  * the page's videos can still play from their buffers, within bounds. With empty buffers it is the minimum, without a
  * video the maximum.
  */
+import { add, firstOf, getterOf, methodOf, readerOf } from "../shared/primordials";
+import { max, min } from "../shared/late-primordials";
+import { nodeCount, select } from "../shared/platform";
+
 export const PATIENCE_MS_MIN = 3000;
 export const PATIENCE_MS_MAX = 8000;
 
-export type BufferedVideo = Pick<HTMLMediaElement, "buffered" | "currentTime" | "ended" | "playbackRate">;
+/** What a video tells. */
+export interface BufferedVideo {
+  /** Where each buffered stretch starts and ends. */
+  buffered: readonly { startSec: number; endSec: number }[];
+  currentTime: number;
+  ended: boolean;
+  playbackRate: number;
+}
 
-export function patienceMs(videos: Iterable<BufferedVideo>): number {
+const videoOf = readerOf("HTMLMediaElement", "buffered", "currentTime", "ended", "playbackRate");
+const rangeCount = getterOf("TimeRanges", "length");
+const startOf = methodOf<TimeRanges, [number], number>("TimeRanges", "start");
+const endOf = methodOf<TimeRanges, [number], number>("TimeRanges", "end");
+
+/** The videos of the document. */
+export function bufferedVideos(): BufferedVideo[] {
+  const videos: BufferedVideo[] = [];
+  const elements = select(document, "video");
+  for (let at = 0; at < nodeCount(elements); at++) {
+    const video = videoOf(elements[at] as HTMLVideoElement);
+    const buffered: { startSec: number; endSec: number }[] = [];
+    for (let each = 0; each < rangeCount(video.buffered); each++)
+      add(buffered, { startSec: startOf(video.buffered, each), endSec: endOf(video.buffered, each) });
+    add(videos, { ...video, buffered });
+  }
+  return videos;
+}
+
+export function patienceMs(videos: readonly BufferedVideo[]): number {
   let leastSec = Infinity;
-  for (const video of videos)
-    if (!video.ended) leastSec = Math.min(leastSec, aheadSec(video) / (video.playbackRate || 1));
-  return Math.min(PATIENCE_MS_MAX, Math.max(PATIENCE_MS_MIN, 500 * leastSec));
+  firstOf(videos, (video) => {
+    if (!video.ended) leastSec = min(leastSec, aheadSec(video) / (video.playbackRate || 1));
+  });
+  return min(PATIENCE_MS_MAX, max(PATIENCE_MS_MIN, 500 * leastSec));
 }
 
 /** Seconds of buffered media from the playhead up to the first gap. */
 function aheadSec({ buffered, currentTime }: BufferedVideo): number {
-  for (let at = 0; at < buffered.length; at++) {
-    if (buffered.start(at) <= currentTime && currentTime < buffered.end(at)) return buffered.end(at) - currentTime;
-  }
-  return 0;
+  const at = firstOf(buffered, ({ startSec, endSec }) => startSec <= currentTime && currentTime < endSec);
+  return at === undefined ? 0 : at.endSec - currentTime;
 }

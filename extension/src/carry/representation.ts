@@ -4,6 +4,9 @@
  */
 import type { PageResponseHead } from "../shared/messages";
 import { formatRange, parseContentRange, strongValidator, type ByteRange } from "@tributary/contract";
+import { dateText } from "../shared/late-primordials";
+import { headerOf, responseOf } from "../shared/platform";
+import { headerTable } from "../shared/late-platform";
 
 /** The Range header for what follows the first `offset` bytes of the answer `head`. */
 export function restOf(asked: ByteRange | null, head: PageResponseHead, offset: number): string | undefined {
@@ -16,7 +19,7 @@ export function restOf(asked: ByteRange | null, head: PageResponseHead, offset: 
  * sees when another host answered, so the present stands for that.
  */
 export function validatorOf(headers: PageResponseHead["headers"]): string | undefined {
-  return strongValidator({ headers: { date: new Date().toUTCString(), ...headers } });
+  return strongValidator({ headers: { date: dateText(), ...headers } });
 }
 
 /**
@@ -28,23 +31,29 @@ export function bytesToSkip(
   offset: number,
   asked: ByteRange | null,
 ): number | undefined {
-  const now = validatorOf(Object.fromEntries(response.headers));
+  const { status, headers } = responseOf(response);
+  const now = validatorOf(headerTable(headers));
   if (now === undefined || now !== validatorOf(head.headers)) return undefined;
-  const length = Number(response.headers.get("content-length") ?? NaN);
-  if (response.status === 206) {
-    const isRest = head.totalBytes === null || Number.isNaN(length) || length === head.totalBytes - offset;
-    return isRest && isSamePart(response.headers.get("content-range"), head, (asked?.start ?? 0) + offset)
-      ? 0
-      : undefined;
+  const length = lengthOf(headers);
+  if (status === 206) {
+    const isRest = head.totalBytes === null || length === undefined || length === head.totalBytes - offset;
+    return isRest && isSamePart(headerOf(headers, "content-range"), head, (asked?.start ?? 0) + offset) ? 0 : undefined;
   }
-  if (response.status !== 200 || (head.status === 206 && asked !== null)) return undefined;
-  return head.totalBytes === null || Number.isNaN(length) || length === head.totalBytes ? offset : undefined;
+  if (status !== 200 || (head.status === 206 && asked !== null)) return undefined;
+  return head.totalBytes === null || length === undefined || length === head.totalBytes ? offset : undefined;
 }
 
 /** Whether `response` is as long as the answer `head`, to the same request. Its validators may be others. */
 export function isSameWhole(response: Response, { status, totalBytes }: PageResponseHead): boolean {
-  const length = Number(response.headers.get("content-length") ?? NaN);
-  return response.status === status && (totalBytes === null || Number.isNaN(length) || length === totalBytes);
+  const answer = responseOf(response);
+  const length = lengthOf(answer.headers);
+  return answer.status === status && (totalBytes === null || length === undefined || length === totalBytes);
+}
+
+/** undefined if the page may not see it. */
+function lengthOf(headers: Headers): number | undefined {
+  const length = +(headerOf(headers, "content-length") ?? NaN);
+  return length >= 0 ? length : undefined;
 }
 
 /** Whether a Content-Range that the page may see begins at `start` and names the same total length as before. */

@@ -1,10 +1,11 @@
 /** Show: sends the site's own answer to the transport, which compares it with what the proxies get. */
-import type { MediaRequest } from "../shared/carry";
+import type { MediaRequest, SiteBody } from "../shared/carry";
 import { COMPARED_BYTES_MAX, type SiteHead } from "../shared/messages";
+import { add, startsWith } from "../shared/primordials";
+import { bytes as part, OwnTypeError, round } from "../shared/late-primordials";
+import type { Read } from "../shared/late-platform";
 import type { Calls, Comparing } from "./calls";
 import type { Asked } from "./site";
-
-export type SiteBody = AsyncIterable<Uint8Array<ArrayBuffer>>;
 
 /**
  * `copy` is called at once if the body is wanted. The browser's list of requests may have to permit the address
@@ -17,8 +18,8 @@ export async function showTransport(
   { head, startedMs, copy }: { head: SiteHead; startedMs: number; copy: () => SiteBody },
 ): Promise<void> {
   // The browser upgraded the request, so a proxy must not ask in the clear.
-  if (wanted.url.startsWith("http:") && head.url.startsWith("https:")) return;
-  const headMs = Math.round(calls.clock.nowMs() - startedMs);
+  if (startsWith(wanted.url, "http:") && startsWith(head.url, "https:")) return;
+  const headMs = round(calls.clock.nowMs() - startedMs);
   let body = head.status < 300 ? copy() : null;
   if (!calls.link.allows(wanted.url)) {
     body &&= await kept(body);
@@ -33,34 +34,39 @@ export async function showTransport(
 async function kept(body: SiteBody): Promise<SiteBody> {
   const pieces: Uint8Array<ArrayBuffer>[] = [];
   let bytes = 0;
-  let failure: unknown;
+  let hasFailed = false;
   try {
-    for await (const piece of body) {
-      pieces.push(piece);
-      bytes += piece.length;
+    for (let piece = await body.read(); piece !== undefined; piece = await body.read()) {
+      add(pieces, piece);
+      bytes += part.count(piece);
       if (bytes >= COMPARED_BYTES_MAX) break;
     }
-  } catch (error) {
-    failure = error;
+  } catch {
+    hasFailed = true;
   }
-  return (async function* () {
-    yield* pieces;
-    if (failure !== undefined) throw failure;
-  })();
+  body.stop();
+  let at = 0;
+  const read: Read = async () => {
+    if (at === pieces.length && hasFailed) throw new OwnTypeError("the body broke off");
+    return pieces[at++];
+  };
+  return { read, stop: () => undefined };
 }
 
 /** Sends up to the part that is compared. */
-async function sendBody(pieces: SiteBody, comparing: Comparing): Promise<void> {
+async function sendBody(body: SiteBody, comparing: Comparing): Promise<void> {
   let sentBytes = 0;
+  let isWanted = true;
   try {
-    for await (const piece of pieces) {
-      const bytes = piece.subarray(0, COMPARED_BYTES_MAX - sentBytes);
-      sentBytes += bytes.length;
-      if (!comparing.send(bytes)) return;
-      if (sentBytes === COMPARED_BYTES_MAX) break;
+    for (let piece = await body.read(); piece !== undefined; piece = await body.read()) {
+      const bytes = part.part(piece, 0, COMPARED_BYTES_MAX - sentBytes);
+      sentBytes += part.count(bytes);
+      isWanted = comparing.send(bytes);
+      if (!isWanted || sentBytes === COMPARED_BYTES_MAX) break;
     }
-    comparing.end(true);
+    if (isWanted) comparing.end(true);
   } catch {
     comparing.end(false);
   }
+  body.stop();
 }

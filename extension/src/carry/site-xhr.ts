@@ -1,7 +1,11 @@
 /** Site XHR: a request to the site by a native XMLHttpRequest. */
-import type { PageXhr, SiteEnd, SiteRequest } from "../shared/carry";
+import type { PageXhr, SiteBody, SiteEnd, SiteRequest } from "../shared/carry";
 import type { SiteHead } from "../shared/messages";
 import type { Natives } from "../page/natives";
+import { firstOf, globalOf, indexOf, isA, newTable, OwnPromise, partsOf, slice, trim } from "../shared/primordials";
+import { copyOfBuffer, OwnBytes, OwnTypeError } from "../shared/late-primordials";
+import { loadedOf } from "../shared/platform";
+import { wholeBlob } from "../shared/late-platform";
 
 const HEADERS_RECEIVED = 2;
 const DONE = 4;
@@ -10,7 +14,7 @@ export class SiteXhr implements SiteRequest {
   readonly native: XMLHttpRequest;
   readonly head: Promise<SiteHead>;
   readonly end: Promise<SiteEnd>;
-  readonly copy: () => AsyncIterable<Uint8Array<ArrayBuffer>>;
+  readonly copy: () => SiteBody;
   hasFailed = false;
   readonly #natives: Natives;
 
@@ -18,10 +22,18 @@ export class SiteXhr implements SiteRequest {
     const native = (this.native = copyOf(page, natives));
     this.#natives = natives;
     this.head = headOfXhr(native, natives);
-    this.head.catch(() => (this.hasFailed = true));
+    void this.#heedFailure();
     this.end = endOfXhr(native, natives);
     this.copy = bodyOfXhr(native, natives).copy;
     page.sendNatively(native);
+  }
+
+  async #heedFailure(): Promise<void> {
+    try {
+      await this.head;
+    } catch {
+      this.hasFailed = true;
+    }
   }
 
   abort(): void {
@@ -33,7 +45,7 @@ export class SiteXhr implements SiteRequest {
 function copyOf({ xhr, asked }: PageXhr, natives: Natives): XMLHttpRequest {
   const copy = new natives.XMLHttpRequest();
   natives.callXhr("open", copy, "GET", asked.address, true);
-  for (const [name, value] of asked.headers) natives.callXhr("setRequestHeader", copy, name, value);
+  firstOf(asked.headers, (header) => void natives.callXhr("setRequestHeader", copy, header[0], header[1]));
   if (asked.mime !== undefined) natives.callXhr("overrideMimeType", copy, asked.mime);
   copyType(xhr, copy, natives);
   return copy;
@@ -45,36 +57,46 @@ export function copyType(from: XMLHttpRequest, to: XMLHttpRequest, natives: Nati
 
 /** The head of the answer to `xhr`, which is not sent yet. */
 export function headOfXhr(xhr: XMLHttpRequest, natives: Natives): Promise<SiteHead> {
-  return new Promise((resolve, reject) => {
+  return new OwnPromise((resolve, reject) => {
     natives.listen(xhr, "readystatechange", () => {
       if (natives.getXhr("readyState", xhr) !== HEADERS_RECEIVED) return;
-      const lines = (natives.callXhr("getAllResponseHeaders", xhr) as string).split("\r\n").filter(Boolean);
-      const headers = lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim()]);
       resolve({
         status: natives.getXhr("status", xhr) as number,
         url: natives.getXhr("responseURL", xhr) as string,
-        headers: Object.fromEntries(headers) as Record<string, string>,
+        headers: headersIn(natives.callXhr("getAllResponseHeaders", xhr) as string),
       });
     });
-    natives.listen(xhr, "loadend", () => reject(new TypeError("no answer")));
+    natives.listen(xhr, "loadend", () => reject(new OwnTypeError("no answer")));
   });
+}
+
+function headersIn(lines: string): Record<string, string> {
+  const headers = newTable<string>();
+  firstOf(partsOf(lines, "\r\n"), (line) => {
+    const colon = indexOf(line, ":");
+    if (colon > 0) headers[slice(line, 0, colon)] = trim(slice(line, colon + 1));
+  });
+  return headers as Record<string, string>;
 }
 
 /** The end of the answer to `xhr`, which is not sent yet. The events of an abort or an error tell no bytes. */
 function endOfXhr(xhr: XMLHttpRequest, natives: Natives): Promise<SiteEnd> {
-  return new Promise((resolve) => {
+  return new OwnPromise((resolve) => {
     const end: SiteEnd = { bytes: 0, outcome: "failed" };
-    natives.listen(xhr, "progress", ({ loaded }) => (end.bytes = loaded));
+    natives.listen(xhr, "progress", (event) => (end.bytes = loadedOf(event)));
     natives.listen(xhr, "load", () => (end.outcome = "complete"));
     natives.listen(xhr, "abort", () => (end.outcome = "aborted"));
     natives.listen(xhr, "loadend", () => resolve(end));
   });
 }
 
+const OwnBlob = globalOf("Blob");
+const OwnBuffer = globalOf("ArrayBuffer");
+
 /** The body of an answer that an XMLHttpRequest gets. */
 export interface XhrBody {
-  /** The body in one piece. Throws if the page asked for another form than bytes. */
-  copy(): AsyncIterable<Uint8Array<ArrayBuffer>>;
+  /** The body in one piece. Reading throws if the page asked for another form than bytes. */
+  copy(): SiteBody;
   /** Must be called with the response before the page gets it, because players hand its buffer to a worker. */
   see(response: unknown): void;
 }
@@ -82,20 +104,23 @@ export interface XhrBody {
 /** The body of the answer to `xhr`, which is not sent yet. It is copied once. */
 export function bodyOfXhr(xhr: XMLHttpRequest, natives: Natives): XhrBody {
   let see!: (response: unknown) => void;
-  const done = new Promise<unknown>((resolve) => {
+  const done = new OwnPromise<unknown>((resolve) => {
     let isSeen = false;
     see = (response) => {
       if (isSeen || natives.getXhr("readyState", xhr) !== DONE) return;
       isSeen = true;
-      resolve(response instanceof ArrayBuffer ? response.slice() : response);
+      resolve(isA(OwnBuffer, response) ? copyOfBuffer(response) : response);
     };
   });
   natives.listen(xhr, "readystatechange", () => see(natives.getXhr("response", xhr)));
-  async function* copy(): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  let isRead = false;
+  const read = async (): Promise<Uint8Array<ArrayBuffer> | undefined> => {
+    if (isRead) return undefined;
+    isRead = true;
     const body = await done;
-    const buffer = body instanceof Blob ? await body.arrayBuffer() : body;
-    if (!(buffer instanceof ArrayBuffer)) throw new TypeError("a body that is not bytes");
-    yield new Uint8Array(buffer);
-  }
-  return { copy, see };
+    const buffer = isA(OwnBlob, body) ? await wholeBlob(body) : body;
+    if (!isA(OwnBuffer, buffer)) throw new OwnTypeError("a body that is not bytes");
+    return new OwnBytes(buffer);
+  };
+  return { copy: () => ({ read, stop: () => undefined }), see };
 }

@@ -4,8 +4,11 @@
  * request waits and goes again.
  */
 import { retryAfterMs } from "@tributary/contract";
+import { attempt } from "../page/wrap";
 import type { SiteRequest } from "../shared/carry";
 import type { SiteHead } from "../shared/messages";
+import { newTable, options, OwnURL } from "../shared/primordials";
+import { hostAndPort, max, nowOfDate } from "../shared/late-primordials";
 
 /** A refusal this long after the last request of the proxies is not theirs. */
 export const OURS_MS = 60_000;
@@ -13,38 +16,40 @@ export const OURS_MS = 60_000;
  * Without `Retry-After`. A limit of connections is free again at once. Limits of requests count some seconds, and their
  * status is 429. A server that is out of order answers 503, too.
  */
-export const WAITS_MS: Readonly<Record<number, readonly number[]>> = {
+export const WAITS_MS: Readonly<Record<number, readonly number[]>> = options({
   429: [250, 500, 1000, 2000, 4000, 4000],
   503: [250, 500, 1000, 2000],
-};
+});
 /** A player asks again after a time without an answer, but not after a refusal. */
 export const WAIT_MS_MAX = 30_000;
 
 /** When the proxies were last asked, by host. */
 export class Asked {
-  readonly #atMs = new Map<string, number>();
+  readonly #atMs = newTable<number>();
 
   note(url: string, nowMs: number): void {
-    this.#atMs.set(new URL(url).host, nowMs);
+    this.#atMs[hostOf(url)] = nowMs;
   }
 
   isRecent(url: string, nowMs: number): boolean {
-    return nowMs - (this.#atMs.get(new URL(url).host) ?? -Infinity) < OURS_MS;
+    return nowMs - (this.#atMs[hostOf(url)] ?? -Infinity) < OURS_MS;
   }
 
   /** The site refuses the page alone, too. */
   forget(url: string): void {
-    this.#atMs.delete(new URL(url).host);
+    delete this.#atMs[hostOf(url)];
   }
 }
+
+const hostOf = (url: string): string => hostAndPort(new OwnURL(url));
 
 /** How long to wait after the refusal `head`; undefined if the page gets it. `attempt` counts from 0. */
 export function waitMsOf({ status, headers }: SiteHead, attempt: number): number | undefined {
   const waitsMs = WAITS_MS[status];
-  const toldMs = retryAfterMs({ headers }, Date.now());
+  const toldMs = retryAfterMs({ headers }, nowOfDate());
   if (toldMs === undefined) return waitsMs?.[attempt];
   if (waitsMs === undefined || toldMs > WAIT_MS_MAX || attempt > 0) return undefined;
-  return Math.max(waitsMs[0] ?? 0, toldMs);
+  return max(waitsMs[0] ?? 0, toldMs);
 }
 
 interface SiteEnvironment {
@@ -88,16 +93,24 @@ export class SiteAsker<Site extends SiteRequest> {
   #ask(): void {
     const site = this.askSite();
     this.#site = site;
-    site.head.then(
-      (head) => this.#site === site && this.#handle(site, head),
-      () => this.#site === site && this.listener.failed(site),
-    );
+    void this.#hear(site);
+  }
+
+  async #hear(site: Site): Promise<void> {
+    let head: SiteHead;
+    try {
+      head = await site.head;
+    } catch {
+      if (this.#site === site) this.listener.failed(site);
+      return;
+    }
+    if (this.#site === site) this.#handle(site, head);
   }
 
   #handle(site: Site, head: SiteHead): void {
     const isRefused = this.isOurs() && head.status in WAITS_MS;
     if (isRefused) this.listener.limited();
-    const waitMs = isRefused ? waitMsOf(head, this.#attempt) : undefined;
+    const waitMs = isRefused ? attempt(() => waitMsOf(head, this.#attempt)) : undefined;
     if (waitMs === undefined) {
       if (isRefused) this.listener.refused();
       return this.listener.answered(site, head);

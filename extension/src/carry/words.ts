@@ -1,6 +1,7 @@
 /** Words: what each browser says in errors that a page may show or match, and what it leaves after an error. */
 
 import type { StateRule } from "../shared/carry";
+import { isOneOf } from "../shared/primordials";
 
 interface Words {
   /** A body that breaks off: to who reads the stream, and to who reads the whole body. */
@@ -24,7 +25,7 @@ const CHROMIUM: Words = {
   inStream: "network error",
   inWhole: "Failed to fetch",
   forbids: (rule) => {
-    const doing = PROPERTIES.includes(rule) ? `set the '${rule}' property` : `execute '${rule}'`;
+    const doing = isOneOf(PROPERTIES, rule) ? `set the '${rule}' property` : `execute '${rule}'`;
     const why = LOADING_IN_CHROMIUM[rule] ?? "The object's state must be OPENED.";
     return `Failed to ${doing} on 'XMLHttpRequest': ${why}`;
   },
@@ -49,9 +50,9 @@ const FIREFOX: Words = {
       loading === undefined
         ? state
         : `${loading} on XMLHttpRequest after 'send()' (when its state is LOADING or DONE).`;
-    return `XMLHttpRequest.${rule}${PROPERTIES.includes(rule) ? " setter" : ""}: ${why}`;
+    return `XMLHttpRequest.${rule}${isOneOf(PROPERTIES, rule) ? " setter" : ""}: ${why}`;
   },
   hasEmptyBuffer: true,
 };
 
-export const WORDS: Words = "InternalError" in globalThis ? FIREFOX : CHROMIUM;
+export const WORDS: Words = "InternalError" in window ? FIREFOX : CHROMIUM;

@@ -6,8 +6,9 @@ import type { CacheMode } from "@tributary/contract";
 import type { Carrier, MediaRequest } from "../shared/carry";
 import { carriedHeaders, isManifestUrl, mediaUrl } from "../shared/rules";
 import { isA, options, OwnURL, url as part, withoutHash } from "../shared/primordials";
+import { headerOf, headersOf, isAborted, requestOf, responseOf } from "../shared/platform";
 import type { Link } from "./link";
-import { headerOf, headersOf, isAborted, natives, page, requestOf, responseOf } from "./natives";
+import { natives, page } from "./natives";
 import type { Permits } from "./permits";
 import { attempt, wrapFunction } from "./wrap";
 

@@ -6,6 +6,7 @@ import type { PortLike, ToTransport } from "../shared/messages";
 import {
   CARRY_READY_EVENT,
   CONNECTED_EVENT,
+  KEPT_EVENT,
   NEED_EVENT,
   PORT_MESSAGE,
   RULES_EVENT,
@@ -13,19 +14,21 @@ import {
   SWITCH_EVENT,
   THERE_EVENT,
 } from "../shared/names";
-import { firstOf, options, parseJson, startsWith } from "../shared/primordials";
+import { firstOf, matches, options, parseJson } from "../shared/primordials";
+import { entriesOf, entryOf, observe, Observer, nodeCount, pageMs, select, takeRecords } from "../shared/platform";
 import { useRules, type RuleSet } from "../shared/rules";
 import { patchFetch } from "./fetch";
 import { Link, type MakeCarrier } from "./link";
+import { keepForLater, type Kept } from "../shared/kept";
 import {
-  entriesOf,
-  entryOf,
+  blockedUri,
+  dataOf,
+  detailOf,
+  dispositionOf,
   natives,
-  observe,
-  Observer,
-  page,
+  originOf,
+  portsOf,
   stopMutations,
-  takeRecords,
   videoCountOf,
 } from "./natives";
 import { Permits, type HearListed } from "./permits";
@@ -34,9 +37,9 @@ import { keepSourceTexts } from "./wrap";
 import { patchXhr } from "./xhr";
 
 const permits = new Permits({
-  countPolicies: () => page.count("meta[http-equiv]"),
+  countPolicies: () => nodeCount(select(document, "meta[http-equiv]")),
   takeListed,
-  nowMs: page.nowMs,
+  nowMs: pageMs,
   setTimeout: natives.setTimeout,
 });
 const link = new Link({
@@ -51,10 +54,9 @@ const link = new Link({
  * event.
  */
 function takePort(event: MessageEvent): void {
-  const origin = natives.origin(event);
-  if (!startsWith(origin, "chrome-extension://") && !startsWith(origin, "moz-extension://")) return;
-  const port = natives.ports(event)[0];
-  if (natives.data(event) !== PORT_MESSAGE || port === undefined) return;
+  if (!matches(/^(?:chrome|moz)-extension:/, originOf(event))) return;
+  const port = portsOf(event)[0];
+  if (dataOf(event) !== PORT_MESSAGE || port === undefined) return;
   natives.hide(event);
   link.attach(portOf(port));
 }
@@ -67,26 +69,29 @@ function portOf(port: MessagePort): PortLike<ToTransport> {
     close: () => natives.close(port),
   };
   natives.listen<MessageEvent>(port, "message", (event) =>
-    own.onmessage?.({ data: natives.data(event) as unknown } as MessageEvent),
+    own.onmessage?.({ data: dataOf(event) as unknown } as MessageEvent),
   );
   natives.start(port);
   return own;
 }
 
+const kept = keepForLater();
+
 function listen(): void {
   natives.listen(window, "message", takePort);
   natives.listen(document, SECOND_EVENT, natives.cancel);
+  natives.listen<CustomEvent<(given: Kept) => void>>(document, KEPT_EVENT, (event) => detailOf(event)(kept));
   natives.listen<CustomEvent<MakeCarrier>>(document, CARRY_READY_EVENT, (event) =>
-    link.equip(natives.detail(event)(link, natives)),
+    link.equip(detailOf(event)(link, natives)),
   );
   natives.listen<SecurityPolicyViolationEvent>(window, "securitypolicyviolation", (event) => {
-    if (natives.disposition(event) === "report") permits.refuse(natives.blockedUri(event));
+    if (dispositionOf(event) === "report") permits.refuse(blockedUri(event));
   });
-  natives.listen<CustomEvent>(document, SWITCH_EVENT, (event) => link.switch(natives.detail(event) === "on"));
+  natives.listen<CustomEvent>(document, SWITCH_EVENT, (event) => link.switch(detailOf(event) === "on"));
   // The rules were parsed before they were stored. A page that forges them misleads only itself: the transport has its
   // own.
   natives.listen<CustomEvent<string>>(document, RULES_EVENT, (event) =>
-    useRules(parseJson(natives.detail(event)) as RuleSet),
+    useRules(parseJson(detailOf(event)) as RuleSet),
   );
 }
 

@@ -20,8 +20,8 @@ import {
   OwnURL,
   partsOf,
   startsWith,
-  url as part,
   type Table,
+  url as part,
 } from "../shared/primordials";
 
 export const FAMILY_MIN = 3;

@@ -19,9 +19,10 @@ import {
   slice,
   url as part,
 } from "../shared/primordials";
+import { bodyOf, cancelBody, eventOf, pageMs, responseOf, wholeBody } from "../shared/platform";
 import type { PlainAnswer } from "../shared/runtime";
 import type { Link } from "./link";
-import { bodyOf, cancelBody, eventOf, natives, page, responseOf, VideoElement, videoOf, wholeBody } from "./natives";
+import { detailOf, natives, VideoElement, videoOf } from "./natives";
 import type { Permits } from "./permits";
 import { wrapFunction } from "./wrap";
 
@@ -49,11 +50,11 @@ export function watchPlainVideos(link: Link, permits: Permits): void {
   const begunOf = new Notes<HTMLVideoElement, string>();
 
   natives.listen<CustomEvent<PlainScript>>(document, PLAIN_READY_EVENT, (event) => {
-    script ??= natives.detail(event) as PlainScript;
+    script ??= detailOf(event) as PlainScript;
     takeAnswered();
   });
   natives.listen<CustomEvent<string>>(document, PLAIN_ANSWER_EVENT, (event) => {
-    const told = natives.detail(event) as string;
+    const told = detailOf(event) as string;
     const space = indexOf(told, " ");
     firstOf(waiting, (each) => {
       if (each.url === slice(told, space + 1)) each.answer = slice(told, 0, space);
@@ -125,7 +126,7 @@ async function goOn(playing: Promise<void>, other: () => unknown): Promise<unkno
 function keepPlaying(hasInterrupted: PlainScript["hasInterrupted"]): void {
   // eslint-disable-next-line tributary/primordials -- This runs before the page.
   HTMLMediaElement.prototype.play = wrapFunction(natives.play, function play(target, receiver, args): unknown {
-    const sinceMs = page.nowMs();
+    const sinceMs = pageMs();
     const playing = natives.apply(target, receiver, args) as Promise<void> | undefined;
     return (
       playing &&

@@ -11,14 +11,15 @@ import {
   firstOf,
   lowerCase,
   matches,
-  Notes,
   newTable,
+  Notes,
   upperCase,
   url as part,
   withoutHash,
 } from "../shared/primordials";
+import { loadedOf } from "../shared/platform";
 import type { Link } from "./link";
-import { natives, page, progressOf } from "./natives";
+import { natives, page } from "./natives";
 import type { Answered, Permits } from "./permits";
 import { attempt, patchProperty, type AnyFunction } from "./wrap";
 
@@ -88,7 +89,7 @@ export function patchXhr(link: Link, permits: Permits): void {
         const answer = { status: seen("status"), statusText: seen("statusText") } as Answered;
         permits.note(request.url, seen("responseURL") as string, answer);
         link.prepare();
-        link.noteDirect(progressOf(event));
+        link.noteDirect(loadedOf(event));
       });
     const carrier = permits.allows(request.url) ? link.carrier : null;
     if (carrier === null) {

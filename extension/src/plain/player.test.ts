@@ -54,6 +54,7 @@ function make() {
       const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(headers.Range) ?? [];
       return new Response(file.slice(Number(start), Number(end) + 1), { status: 206, headers: { etag: '"v1"' } });
     },
+    listen: (to: EventTarget, type: string, hear: () => void) => to.addEventListener(type, hear),
   } as unknown as Natives;
   const link = { carrier: null, noteDirect: () => undefined } as unknown as Link;
   const seen = { holds: [] as number[], settled: 0, url: A as string | undefined };

@@ -4,6 +4,7 @@
  */
 import type { ByteRange, CacheMode } from "@tributary/contract";
 import type { Fetched, PageResponseHead, SiteHead, ToPage } from "./messages";
+import type { Read } from "./late-platform";
 
 /** What a page asks for and the transport may carry. */
 export interface MediaRequest {
@@ -16,6 +17,13 @@ export interface MediaRequest {
 /** `bytes` of the body reached the page. */
 export type SiteEnd = Pick<Fetched, "bytes" | "outcome">;
 
+/** A body that is read piece by piece. */
+export interface SiteBody {
+  read: Read;
+  /** No more of it is wanted. */
+  stop(): void;
+}
+
 /** One request of the browser to the site itself, as the page would make it without the extension. */
 export interface SiteRequest {
   /** Rejects if the browser gets no answer. */
@@ -23,7 +31,7 @@ export interface SiteRequest {
   /** Resolves when the body has ended, also if it failed or was aborted. */
   readonly end: Promise<SiteEnd>;
   /** A copy of the body, for a comparison. Called at most once, when the head is known. */
-  copy(): AsyncIterable<Uint8Array<ArrayBuffer>>;
+  copy(): SiteBody;
   abort(): void;
 }
 

@@ -12,6 +12,11 @@ export const SECOND_EVENT = "tributary-second";
 /** Its `detail` is a string: `off` when the viewer turns the extension off, `on` when it is on again. */
 export const SWITCH_EVENT = "tributary-switch";
 
+/**
+ * A script that comes into the page later asks the page script for what it kept (kept.ts). The event's `detail` is a
+ * function that takes it.
+ */
+export const KEPT_EVENT = "tributary-kept";
 /** The carrying script has loaded. The event's `detail` is a MakeCarrier. */
 export const CARRY_READY_EVENT = "tributary-carry-ready";
 /** The page script needs the plain-video script. Its `detail` is the address of the video. */

@@ -4,13 +4,14 @@
  */
 import type { Link } from "../page/link";
 import type { Natives } from "../page/natives";
+import { partsOf } from "./primordials";
 
 /** Events that a page hears once while a file loads and begins to play. */
 export const FILE_EVENTS =
-  "loadstart durationchange resize loadedmetadata loadeddata canplay canplaythrough play playing".split(" ");
+  "loadstart durationchange resize loadedmetadata loadeddata canplay canplaythrough play playing";
 /** Other events of a video that another load of the same file would repeat. */
-export const LOAD_EVENTS = "abort emptied suspend stalled waiting ratechange timeupdate seeking seeked".split(" ");
-export const MEDIA_EVENTS = [...FILE_EVENTS, ...LOAD_EVENTS, "pause", "error"];
+export const LOAD_EVENTS = "abort emptied suspend stalled waiting ratechange timeupdate seeking seeked";
+export const MEDIA_EVENTS = partsOf(`${FILE_EVENTS} ${LOAD_EVENTS} pause error`, " ");
 
 /** The types of events that the page heard of a video since it began to load its file. */
 export type Heard = Set<string>;

@@ -15,9 +15,9 @@ import {
   partsOf,
   slice,
   startsWith,
+  type Table,
   trim,
   url as part,
-  type Table,
 } from "./primordials";
 
 /**

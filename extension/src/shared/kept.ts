@@ -1,0 +1,56 @@
+/**
+ * Kept: objects of the language and the browser with all their members, as they were before a script of the page could
+ * replace any. The page script keeps them at document start. Scripts that come into the page later ask it for them.
+ * Elsewhere no page is near, so each context keeps its own.
+ */
+import { KEPT_EVENT } from "./names";
+
+/** What only later scripts need. */
+const LATER =
+  "AbortController ArrayBuffer Blob DOMException DataView Date HTMLLinkElement Math " +
+  "MediaSource Navigator PerformanceResourceTiming ReadableByteStreamController ReadableStreamBYOBRequest " +
+  "ReadableStreamDefaultReader ServiceWorkerContainer TimeRanges TypeError TypedArray Uint8Array navigator";
+
+type Members = Readonly<Record<PropertyKey, PropertyDescriptor | undefined>>;
+
+export interface KeptObject {
+  readonly self: unknown;
+  readonly own: Members;
+  /** Of its prototype. */
+  readonly members: Members;
+}
+export type Kept = Readonly<Record<string, KeptObject | undefined>>;
+
+const kept = handedOver() ?? ({ __proto__: null } as unknown as Record<string, KeptObject | undefined>);
+
+/** The global object `name`; undefined if there is none. */
+export function keptOf(name: string): KeptObject | undefined {
+  return name in kept ? kept[name] : (kept[name] = keep(name));
+}
+
+/* eslint-disable tributary/primordials -- This runs before the page. */
+/** What later scripts get. Frozen, because a script of the page can ask for it, too. */
+export function keepForLater(): Kept {
+  LATER.split(" ").forEach(keptOf);
+  return Object.freeze(kept);
+}
+
+function keep(name: string): KeptObject | undefined {
+  const globals = globalThis as unknown as Record<string, { prototype?: object } | undefined>;
+  const self = name === "TypedArray" ? (Object.getPrototypeOf(Uint8Array) as { prototype: object }) : globals[name];
+  return self && Object.freeze({ self, own: membersOf(self), members: membersOf(self.prototype ?? {}) });
+}
+
+function membersOf(owner: object): Members {
+  const members = Object.getOwnPropertyDescriptors(owner) as Record<PropertyKey, PropertyDescriptor>;
+  Reflect.ownKeys(members).forEach((name) => Object.freeze(members[name]));
+  return Object.freeze(members);
+}
+
+/** A page that breaks this keeps the later scripts out, and stays direct. */
+function handedOver(): Record<string, KeptObject | undefined> | undefined {
+  let handed: ReturnType<typeof handedOver>;
+  const detail = (answer: typeof handed): unknown => (handed = answer);
+  if (typeof document === "object") document.dispatchEvent(new CustomEvent(KEPT_EVENT, { detail }));
+  return handed;
+}
