@@ -23,7 +23,9 @@ export function idOf(bytes: Uint8Array): string {
 type Handler = (request: http.IncomingMessage, response: http.ServerResponse) => Promise<void> | void;
 
 async function serve(handle: Handler): Promise<{ url: string; close(): void }> {
-  const server = http.createServer((request, response) => void handle(request, response));
+  const server = http.createServer(
+    (request, response) => void Promise.resolve(handle(request, response)).catch(() => response.destroy()),
+  );
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const close = (): void => {
     server.closeAllConnections();
@@ -65,6 +67,8 @@ export class PublishingOrigo {
   readonly released = new Map<string, Publication>();
   readonly playlists = new Map<string, Buffer>();
   readonly actions: string[] = [];
+  /** Called after the first manifest. */
+  onceAnnounced: (() => void) | undefined;
   #keys = new Set<string>();
   #close = (): void => undefined;
 
@@ -151,6 +155,8 @@ export class PublishingOrigo {
       return refuse(response, 409, "revisionOld");
     this.pending.set(name, { manifest, text });
     response.writeHead(201).end(JSON.stringify({ key, name, revision, proxies: this.proxies }));
+    this.onceAnnounced?.();
+    this.onceAnnounced = undefined;
   }
 
   #publication(name: string, response: http.ServerResponse): void {

@@ -20,7 +20,7 @@ const REASONS: Record<string, string> = {
 };
 
 export function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
+  return typeof error === "object" && error !== null && "code" in error ? String(error.code) : "";
 }
 
 /** `Cannot write PATH: the disk is full (ENOSPC).` An `Exit` stays what it is. */

@@ -2,6 +2,7 @@
  * Signals that end the command. The first one aborts `stopped`, so that the command can tell the proxies, keep what it
  * has and report. A second one, or GRACE_MS, ends the process. The status is the usual one of the signal.
  */
+import { setMaxListeners } from "node:events";
 import os from "node:os";
 import { Exit } from "./exit";
 
@@ -11,6 +12,8 @@ const controller = new AbortController();
 
 /** Aborted by the first signal. Its reason is the `Exit` with the signal's status. */
 export const stopped: AbortSignal = controller.signal;
+// Each request under way listens.
+setMaxListeners(0, stopped);
 
 let first: (() => void) | undefined;
 

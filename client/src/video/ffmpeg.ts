@@ -44,9 +44,9 @@ export function containerOf(name: string): Container {
   return CONTAINERS[path.extname(name).toLowerCase()] ?? CONTAINERS[".mp4"]!;
 }
 
-/** The program's path, from PATH. */
-export function findFfmpeg(searched = process.env.PATH ?? ""): string | undefined {
-  const name = process.platform === "win32" ? "ffmpeg.exe" : "ffmpeg";
+/** The program's path, from PATH. `ffprobe` comes with ffmpeg. */
+export function findFfmpeg(searched = process.env.PATH ?? "", program = "ffmpeg"): string | undefined {
+  const name = process.platform === "win32" ? `${program}.exe` : program;
   const places = searched.split(path.delimiter).filter((folder) => path.isAbsolute(folder));
   return places.map((folder) => path.join(folder, name)).find(isProgram);
 }
@@ -128,11 +128,20 @@ function longLanguage(tag: string): string {
   return LONG[primary] ?? primary;
 }
 
-/** Resolves with undefined, or with what ffmpeg said when it failed. It never runs through a shell. */
-export function runFfmpeg(program: string, words: string[], signal: AbortSignal): Promise<string | undefined> {
+/**
+ * Resolves with undefined, or with what ffmpeg said when it failed. It never runs through a shell. `onOutput` gets what
+ * it writes to standard output.
+ */
+export function runFfmpeg(
+  program: string,
+  words: string[],
+  signal: AbortSignal,
+  onOutput: (text: string) => void = () => undefined,
+): Promise<string | undefined> {
   return new Promise((resolve) => {
-    const child = spawn(program, words, { stdio: ["ignore", "ignore", "pipe"], signal });
+    const child = spawn(program, words, { stdio: ["ignore", "pipe", "pipe"], signal });
     let said = "";
+    child.stdout.on("data", (text: Buffer) => onOutput(text.toString()));
     child.stderr.on("data", (text: Buffer) => (said = `${said}${text.toString()}`.slice(-ERROR_CHARS_MAX)));
     child.once("error", (error) => resolve(error.message));
     child.once("close", (code) => resolve(code === 0 ? undefined : said.trim() || `exit status ${code}`));

@@ -4,3 +4,4 @@ export { isQuality, QUALITY_ALLOWED } from "./choose";
 export { VideoError } from "./presentation";
 export type { VideoProgressReport } from "./progress";
 export { formatOfContent, formatOfName, formatOfType } from "./recognise";
+export { findFfmpeg, runFfmpeg } from "./ffmpeg";

@@ -5,7 +5,7 @@ import { origoOption } from "../options";
 import { stopped } from "../signals";
 import { jsonLine, print, say } from "../terminal";
 import { formatBytes, table } from "../view";
-import { keyFileDefault, loadKey, loadOrMakeKey } from "./key";
+import { keyFileDefault, loadKey } from "./key";
 import { explained, OrigoLink } from "./origo";
 import { publish, type PublishWords } from "./publish";
 import { isFaulty, parseAddress, verify, type Checked } from "./verify";
@@ -28,15 +28,15 @@ export function publishCommand(): Command {
     .addOption(origoOption())
     .addOption(keyOption())
     .option("--code <code>", "the code from Origo's operator, the first time")
+    .option("--package", "make HLS and DASH in several qualities of one video first; needs ffmpeg")
     .option("-q, --quiet", "print the addresses and errors only")
     .option("--json", "print one JSON object")
     .action(runPublish);
 }
 
 async function runPublish(path: string, words: PublishWords & KeyWords): Promise<void> {
-  const key = await loadOrMakeKey(words.key);
   try {
-    const { play, embed, ...rest } = await publish(path, words, key);
+    const { play, embed, ...rest } = await publish(path, words);
     if (words.json) return void process.stdout.write(jsonLine({ play, embed, ...rest }));
     print(`play   ${play}\nembed  ${embed}\n`);
   } catch (error) {

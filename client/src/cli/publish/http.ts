@@ -11,6 +11,8 @@ const SILENCE_MS = 60_000;
 const BACKOFF_MS = 500;
 const BACKOFF_MS_MAX = 10_000;
 const MESSAGE_CHARS_MAX = 300;
+/** Only a person can make room. */
+const FULL_KINDS = ["diskFull", "libraryFull", "noLibrary", "noRoom", "storageFull"];
 
 export interface Ask {
   method?: Dispatcher.HttpMethod;
@@ -37,8 +39,9 @@ export class HttpFault extends Error {
     super(message);
   }
 
-  /** The same request can work later. */
+  /** The same request can work soon. */
   get isTransient(): boolean {
+    if (FULL_KINDS.includes(this.kind)) return false;
     return this.status === 0 || [408, 425, 429, 500, 502, 503, 504].includes(this.status);
   }
 }

@@ -1,11 +1,11 @@
 /** The publisher's key: Ed25519, PKCS#8 in PEM, in a file that only its owner can read. It is never overwritten. */
 import { createPrivateKey, generateKeyPairSync, randomUUID, type KeyObject } from "node:crypto";
 import { link, mkdir, open, readFile, stat, unlink } from "node:fs/promises";
-import os from "node:os";
 import path from "node:path";
 import { publicKeyOf } from "@tributary/contract/signed";
 import { Exit, STATUS } from "../exit";
 import { codeOf, fileFault } from "../faults";
+import { configFolder } from "../folders";
 import { say } from "../terminal";
 
 export interface OwnKey {
@@ -15,17 +15,7 @@ export interface OwnKey {
   publicKey: string;
 }
 
-/** In the user's folder for configuration. */
-export function keyFileDefault(env: NodeJS.ProcessEnv = process.env): string {
-  const { XDG_CONFIG_HOME: xdg, APPDATA: appData } = env;
-  const folder =
-    xdg !== undefined && path.isAbsolute(xdg)
-      ? xdg
-      : process.platform === "win32" && appData
-        ? appData
-        : path.join(os.homedir(), ".config");
-  return path.join(folder, "tributary", "publisher.pem");
-}
+export const keyFileDefault = (): string => path.join(configFolder(), "publisher.pem");
 
 /** Makes the key if there is none. */
 export async function loadOrMakeKey(file: string): Promise<OwnKey> {

@@ -4,6 +4,7 @@ import {
   EnrolledPublisher,
   GrantsResponse,
   PendingPublication,
+  PUBLICATION_LIMITS,
   PublicationResponse,
   PublicationsResponse,
   Release,
@@ -53,6 +54,12 @@ export class OrigoLink {
   /** Announces a revision. Nothing plays it before its release. */
   async announce(manifest: Manifest): Promise<PendingPublication> {
     const body = await sign(manifest, this.#key!.privateKey);
+    if (body.length > PUBLICATION_LIMITS.manifestBytes)
+      throw new Exit(
+        STATUS.failed,
+        `The signed list of ${manifest.files.length} files has ${body.length} bytes; at most ` +
+          `${PUBLICATION_LIMITS.manifestBytes} are allowed. Publish fewer files, or give them shorter names.`,
+      );
     const { text } = await this.#ask("/v1/publications", { method: "POST", headers: JOSE, body });
     return shaped(PendingPublication, jsonOf(text));
   }
@@ -149,8 +156,9 @@ const ADVICE: Record<string, string> = {
   keyUnknown: ENROL,
   keyRevoked: "Origo's operator has withdrawn this key, and can enrol another one (--key FILE --code CODE).",
   clockWrong: "Set this machine's clock.",
-  noRoom: "Withdraw a publication (tributary unpublish NAME), or ask Origo's operator for proxies with more room.",
-  notFound: "Is Origo of another version, or is the name wrong? `tributary list` shows yours.",
+  noRoom: "Ask Origo's operator for room: proxies with --library and a larger limit.",
+  objectsMissing: "Run the same command again to go on.",
+  notFound: "`tributary list` shows what you have published.",
   quotaExceeded: "Withdraw a publication (tributary unpublish NAME), or ask Origo's operator for a larger quota.",
   revisionOld: "Another machine publishes under this name with the same key. Run the command again when it is done.",
   tooManyPublications: "Withdraw a publication (tributary unpublish NAME), or ask Origo's operator.",

@@ -15,6 +15,7 @@ export function outside(playlist: Playlist, has: (path: string) => boolean): str
   const isDash = /\.mpd$/i.test(playlist.path);
   const addresses = isDash ? dashAddresses(playlist.text) : hlsAddresses(playlist.text);
   return [...new Set(addresses)].filter((address) => {
+    if (/^data:/i.test(address)) return false;
     const target = targetOf(playlist.path, address);
     return target === undefined || (!isDash && !has(target));
   });
@@ -31,7 +32,6 @@ const dashAddresses = (text: string): string[] =>
 
 /** The path in the publication. Undefined: the address leads elsewhere. */
 function targetOf(from: string, address: string): string | undefined {
-  if (/^data:/i.test(address)) return from;
   if (/^([a-z][a-z0-9+.-]*:|\/)/i.test(address)) return undefined;
   const parts = from.split("/").slice(0, -1);
   for (const part of address.replace(/[?#].*$/s, "").split("/")) {

@@ -1,5 +1,5 @@
 /** Publishes a file or a folder: finds, hashes, signs, sends to each proxy, and releases. */
-import { readFile } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import os from "node:os";
 import { performance } from "node:perf_hooks";
 import {
@@ -20,14 +20,18 @@ import { formatBytes } from "../view";
 import { checkUnchanged, digest, type Source } from "./digest";
 import { findFiles, publicationName, type Found } from "./files";
 import { HttpFault, wait } from "./http";
-import type { OwnKey } from "./key";
-import { OrigoLink } from "./origo";
+import { loadOrMakeKey, type OwnKey } from "./key";
+import { inspect, makeLadder } from "./ladder";
+import { explained, OrigoLink } from "./origo";
 import { escaped, mainFile, outside, type Playlist } from "./playlists";
 import { Grants, upload } from "./upload";
 
 export interface PublishWords {
   origo: string;
+  /** A file. */
+  key: string;
   name?: string;
+  package?: true;
   code?: string;
   quiet?: true;
 }
@@ -50,23 +54,43 @@ const WARNINGS_MAX = 10;
 const RELEASE_WAIT_MS = 15_000;
 const RELEASE_EVERY_MS = 250;
 
-export async function publish(path: string, words: PublishWords, key: OwnKey): Promise<Published> {
-  const name = publicationName(words.name, path);
-  const found = await findFiles(path);
-  sayUnlessQuiet(words, skippedText(found));
+export async function publish(given: string, words: PublishWords): Promise<Published> {
+  const name = publicationName(words.name, given);
+  const film = words.package ? await inspect(given) : undefined;
+  const plain = film ? undefined : await findFiles(given);
+  const key = await loadOrMakeKey(words.key);
   const origo = new OrigoLink(words.origo, key);
   const rows = await listOrEnrol(origo, words);
+  const ladder = film && (await makeLadder(film, words.quiet === true));
+  const published = await publishFiles(origo, key, name, plain ?? (await findFiles(ladder!)), rows, words);
+  if (ladder !== undefined) await rm(ladder, { recursive: true, force: true });
+  return published;
+}
+
+async function publishFiles(
+  origo: OrigoLink,
+  key: OwnKey,
+  name: string,
+  found: Found,
+  rows: readonly PublicationRow[],
+  words: PublishWords,
+): Promise<Published> {
+  sayUnlessQuiet(words, skippedText(found));
   const sources = await digestAll(found, words);
   const playlists = await readPlaylists(sources);
   warn(playlists, sources);
-  const { files, pending } = await announce(origo, key, name, sources, rows);
+  const { manifest, pending } = await announce(origo, key, name, sources, rows);
   for (const { source, body } of playlists) await origo.putPlaylist(source.object, body);
-  const holders = await uploadAll(origo, pending, sources, words);
+  const delivery = new Delivery(origo, sources, words.quiet === true);
+  await delivery.send(pending);
+  // Origo names other proxies for those that are gone.
+  if (delivery.hasFailed) await delivery.send(await origo.announce(manifest));
+  const holders = delivery.judge();
   const { address, embed } = await release(origo, pending);
   return {
     name,
     revision: pending.revision,
-    files: files.length,
+    files: sources.length,
     bytes: sum(sources),
     play: `${address}${escaped(
       mainFile(
@@ -154,74 +178,101 @@ async function announce(
   name: string,
   sources: readonly Source[],
   rows: readonly PublicationRow[],
-): Promise<{ files: Manifest["files"]; pending: PendingPublication }> {
+): Promise<{ manifest: Manifest; pending: PendingPublication }> {
   const files = sources.map(({ path, type, object }) => ({ path, type, object }));
-  const announceAs = async (revision: number): Promise<PendingPublication> => {
-    const manifest = { kind: "manifest" as const, key: key.publicKey, name, revision, files };
-    const bytes = Buffer.byteLength(JSON.stringify(manifest));
-    if (bytes > PUBLICATION_LIMITS.manifestBytes * 0.7)
-      throw new Exit(STATUS.failed, `There are too many long names: publish fewer files under one name.`);
-    const parsed = Manifest.safeParse(manifest);
+  const announceAs = async (revision: number): Promise<{ manifest: Manifest; pending: PendingPublication }> => {
+    const draft = { kind: "manifest", key: key.publicKey, name, revision, files };
+    const parsed = Manifest.safeParse(draft);
     if (!parsed.success) throw new Exit(STATUS.failed, `Cannot publish: ${parsed.error.issues[0]!.message}.`);
-    return origo.announce(parsed.data);
+    return { manifest: parsed.data, pending: await origo.announce(parsed.data) };
   };
   const own = rows.filter((row) => row.name === name);
   const pending = own.find(({ state }) => state === "pending");
   const next = Math.max(0, ...own.map(({ revision }) => revision)) + 1;
-  if (!pending) return { files, pending: await announceAs(next) };
+  if (!pending) return announceAs(next);
   try {
-    return { files, pending: await announceAs(pending.revision) };
+    return await announceAs(pending.revision);
   } catch (error) {
     if (!(error instanceof HttpFault) || error.kind !== "revisionOld") throw error;
-    return { files, pending: await announceAs(next) };
+    return announceAs(next);
   }
 }
 
-/** Returns the names of the proxies that hold all. A proxy that fails does not stop the others. */
-async function uploadAll(
-  origo: OrigoLink,
-  { name, revision, proxies }: PendingPublication,
-  all: readonly Source[],
-  words: PublishWords,
-): Promise<string[]> {
-  const sources = [...new Map(all.filter(({ path }) => !isPlaylist(path)).map((each) => [each.object, each])).values()];
-  if (sources.length === 0) return proxies.map((proxy) => proxy.name);
-  if (proxies.length === 0)
-    throw new Exit(STATUS.failed, "Origo has no proxy with a library. Its operator can start one with --library DIR.");
-  const objects = sources.map(({ object }) => object);
-  const grants = new Grants(objects, (batch) => origo.grants(name, revision, batch));
-  const live = proxies.map((proxy) => ({ proxy, name: proxy.name, bytes: 0 }));
-  sayUnlessQuiet(words, `Sending to ${listOf(proxies.map((proxy) => proxy.name))}.\n`);
-  const progress = words.quiet
-    ? undefined
-    : new Progress({ live: { proxies: live, directBytes: 0 } }, 0, proxies.length * sum(sources));
-  const ends = await Promise.all(
-    live.map(async (target) => {
+/** Sends the objects to the proxies of a pending publication. A proxy that fails does not stop the others. */
+class Delivery {
+  readonly #origo: OrigoLink;
+  readonly #sources: readonly Source[];
+  readonly #isQuiet: boolean;
+  /** By the proxy's id. */
+  readonly #ends = new Map<string, { proxy: LibraryProxy; fault?: unknown }>();
+
+  constructor(origo: OrigoLink, sources: readonly Source[], isQuiet: boolean) {
+    this.#origo = origo;
+    const objects = sources.filter(({ path }) => !isPlaylist(path)).map((each) => [each.object, each] as const);
+    this.#sources = [...new Map(objects).values()];
+    this.#isQuiet = isQuiet;
+  }
+
+  get hasFailed(): boolean {
+    return [...this.#ends.values()].some(({ fault }) => fault !== undefined);
+  }
+
+  /** Returns whether there was a proxy that had not been tried. */
+  async send(pending: PendingPublication): Promise<boolean> {
+    const { name, revision, proxies } = pending;
+    const fresh = proxies.filter(({ id }) => !this.#ends.has(id));
+    if (this.#sources.length === 0 || fresh.length === 0) return false;
+    if (!this.#isQuiet) say(`Sending to ${listOf(fresh.map((proxy) => proxy.name))}.\n`);
+    const objects = this.#sources.map(({ object }) => object);
+    const grants = new Grants(objects, (batch) =>
+      this.#origo.grants(name, revision, batch).catch((error: unknown) => {
+        throw superseded(error, name);
+      }),
+    );
+    const live = fresh.map((proxy) => ({ proxy, name: proxy.name, bytes: 0 }));
+    const progress = this.#isQuiet
+      ? undefined
+      : new Progress({ live: { proxies: live, directBytes: 0 } }, 0, fresh.length * sum(this.#sources));
+    const sendTo = async (target: (typeof live)[number]): Promise<void> => {
+      const { proxy } = target;
       const onBytes = (bytes: number): void => {
         target.bytes += bytes;
         progress?.add(bytes);
       };
-      const fault = await upload({ proxy: target.proxy, sources, grants, onBytes }).catch((error: unknown) => error);
-      return { proxy: target.proxy, fault };
-    }),
-  ).finally(() => progress?.stop());
-  stopped.throwIfAborted();
-  return judged(ends);
+      const fault = await upload({ proxy, sources: this.#sources, grants, onBytes }).catch((error: unknown) => error);
+      this.#ends.set(proxy.id, { proxy, ...(fault === undefined ? {} : { fault }) });
+    };
+    await Promise.all(live.map(sendTo)).finally(() => progress?.stop());
+    stopped.throwIfAborted();
+    return true;
+  }
+
+  /** Returns the names of the proxies that hold all. Throws if none does. */
+  judge(): string[] {
+    const ends = [...this.#ends.values()];
+    const failed = ends.filter(({ fault }) => fault !== undefined);
+    const own = failed.find(({ fault }) => fault instanceof Exit);
+    if (own) throw own.fault;
+    const texts = failed.map(({ proxy, fault }) => `  ${proxy.name}: ${messageOf(fault)}\n`).join("");
+    if (failed.length > 0 && failed.length === ends.length)
+      throw new Exit(
+        STATUS.failed,
+        `No proxy took everything, so nothing new is published:\n${texts}Run the same command again to go on.`,
+      );
+    if (failed.length > 0)
+      say(`Warning: not every proxy took everything. Run the same command again later to go on:\n${texts}`);
+    return ends.filter(({ fault }) => fault === undefined).map(({ proxy }) => proxy.name);
+  }
 }
 
-function judged(ends: readonly { proxy: LibraryProxy; fault: unknown }[]): string[] {
-  const failed = ends.filter(({ fault }) => fault !== undefined);
-  const own = failed.find(({ fault }) => fault instanceof Exit);
-  if (own) throw own.fault;
-  const texts = failed.map(({ proxy, fault }) => `  ${proxy.name}: ${messageOf(fault)}\n`);
-  if (failed.length === ends.length)
-    throw new Exit(
-      STATUS.failed,
-      `No proxy took everything, so nothing new is published:\n${texts.join("")}Run the same command again to go on.`,
-    );
-  if (failed.length > 0)
-    say(`Warning: not every proxy took everything. Run the same command again later to go on:\n${texts.join("")}`);
-  return ends.filter(({ fault }) => fault === undefined).map(({ proxy }) => proxy.name);
+/** Origo drops a pending revision when a newer one comes. */
+function superseded(error: unknown, name: string): unknown {
+  if (!(error instanceof HttpFault) || error.kind !== "notFound") return explained(error);
+  return new Exit(
+    STATUS.failed,
+    `Another command published or withdrew ${name} with the same key meanwhile. ` +
+      "This one has published nothing: run it again if what it has is newer.",
+  );
 }
 
 const listOf = (names: readonly string[]): string =>
@@ -234,7 +285,7 @@ async function release(origo: OrigoLink, { name, revision }: PendingPublication)
       return await origo.release(name, revision);
     } catch (error) {
       const isEarly = error instanceof HttpFault && error.kind === "objectsMissing";
-      if (!isEarly || performance.now() > deadlineMs) throw error;
+      if (!isEarly || performance.now() > deadlineMs) throw superseded(error, name);
       await wait(RELEASE_EVERY_MS);
     }
   }
