@@ -16,6 +16,7 @@ export const API_ERROR_KINDS = [
   "codeUsed",
   "csrfTokenWrong",
   "diskFull",
+  "evidenceWrong",
   "experimentsOverlap",
   "helloMissing",
   "keyRevoked",

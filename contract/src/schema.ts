@@ -406,6 +406,8 @@ export const FleetProxy = ProxyHello.extend({
   originBytesPerSec: finite.nullable(),
   /** Clients are not told of a draining or disabled proxy. A draining proxy also takes no new requests. */
   state: z.enum(["live", "draining", "disabled"]),
+  /** In how many networks clients have shown, within a day, false packets that it sent. Absent if in none. */
+  convictedBy: count.optional(),
 });
 export type FleetProxy = z.infer<typeof FleetProxy>;
 

@@ -6,6 +6,7 @@ import { z } from "zod";
 import { endpoint, failure, mount, PAGE_ORIGINS, refuse, securityHeaders, type Endpoint } from "./http";
 import { openApiOf } from "./openapi";
 import { adminEndpoints, type AdminOptions } from "./routes-admin";
+import { convictionEndpoints, type ConvictionOptions } from "./routes-convictions";
 import { configEndpoints, type ConfigOptions } from "./routes-config";
 import { enrolmentEndpoints, type EnrolmentRouteOptions } from "./routes-enrolment";
 import { fleetEndpoints, type FleetOptions } from "./routes-fleet";
@@ -24,6 +25,7 @@ export interface AppOptions
   extends
     AdminOptions,
     ConfigOptions,
+    ConvictionOptions,
     EnrolmentRouteOptions,
     FleetOptions,
     IntakeOptions,
@@ -45,6 +47,7 @@ function endpointsOf(options: AppOptions): Endpoint[] {
   const endpoints = [
     ...operationsEndpoints(options),
     ...fleetEndpoints(options),
+    ...convictionEndpoints(options),
     ...enrolmentEndpoints(options),
     ...intakeEndpoints(options),
     ...publishingEndpoints(options),

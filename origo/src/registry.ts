@@ -4,6 +4,7 @@
  * until it misses two heartbeats (by default 4 s after its last message) or its connection closes. Its id belongs
  * to its key (enrolment.ts), so it survives reconnects and restarts of Origo and of the proxy.
  */
+import { Convictions } from "./convictions";
 import { SETTINGS } from "@tributary/contract/settings";
 import { inOrder, type SelectionInput } from "./selection";
 import {
@@ -62,6 +63,8 @@ export class Registry {
   /** The id of the proxy that registered on a connection. */
   readonly #byConnection = new Map<string, string>();
   readonly #decisions = new Map<string, Decision>();
+  /** By the ids of proxies. */
+  readonly convictions = new Convictions();
   /** Live proxies of other Origos, and until when this list is believed. */
   #elsewhere: { proxies: readonly FleetProxy[]; untilMs: number } = { proxies: [], untilMs: -Infinity };
 

@@ -136,6 +136,7 @@ const otherEndpoints = (options: FleetOptions): Endpoint[] => [
       const decision = decide(registry.decisionOn(proxyId), body);
       await adminStore.setProxyState(proxyId, decision.state, decision.name);
       registry.decide(proxyId, decision);
+      if (body.action === "enable") registry.convictions.forget(proxyId);
       onDecision(proxyId);
       return fleetOf(options);
     },
@@ -152,7 +153,11 @@ const otherEndpoints = (options: FleetOptions): Endpoint[] => [
 
 export function fleetOf({ registry, nowMs }: Pick<FleetOptions, "registry" | "nowMs">): FleetResponse {
   const now = nowMs();
-  return { nowMs: now, proxies: registry.fleet(now) };
+  const proxies = registry.fleet(now).map((proxy) => {
+    const convictedBy = registry.convictions.countOf(proxy.id, now);
+    return convictedBy === 0 ? proxy : { ...proxy, convictedBy };
+  });
+  return { nowMs: now, proxies };
 }
 
 function decide(before: Decision, action: FleetAction): Decision {

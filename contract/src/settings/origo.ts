@@ -18,6 +18,17 @@ export const ORIGO_SETTINGS = {
     group: "Registry",
     help: "A proxy within this distance of the client counts as near.",
   },
+  "origo.convictionsMin": {
+    type: "integer",
+    default: 3,
+    min: 1,
+    max: 1000,
+    unit: "networks",
+    group: "Registry",
+    help:
+      "Origo disables a proxy once clients in this many networks have shown, within a day, " +
+      "false packets that it sent of published objects.",
+  },
   "origo.tokenMinutes": {
     type: "integer",
     default: 10,

@@ -167,6 +167,11 @@ function ProxyRow({
       </th>
       <td data-label="State">
         <Tag tone={STATE_TONES[proxy.state]}>{proxy.state}</Tag>
+        {proxy.convictedBy === undefined ? null : (
+          <small title="Clients there have shown false packets of this proxy within a day. Origo checked them.">
+            <Tag tone="bad">lied to {counted(proxy.convictedBy, "network")}</Tag>
+          </small>
+        )}
         <small>{status?.load === undefined ? "" : `load ${Math.round(100 * status.load)} %`}</small>
       </td>
       <td data-label="Rate now" className="num">
