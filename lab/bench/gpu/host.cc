@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <thread>
 
@@ -149,6 +150,13 @@ void mustBeRight(const Groups& groups, const char* coder) {
   must({gpu::Failure::kMisuse, std::string(coder) + " differs from the reference engine"});
 }
 
+/** Processor time of this thread. */
+double threadSeconds() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
 /** The best rate of some passes over all tasks. */
 double deviceRate(gpu::Device& device, const std::vector<Task>& tasks, size_t codedBytes, int repeats) {
   double best = 1e9;
@@ -234,6 +242,14 @@ void measureHost(gpu::Device& device, const Scale& scale, Rows& rows) {
     add("host decode", "GPU, without inversion", tasksOf(groups, [&](size_t g) { return groups.decodeTask(g); }));
   }
   const Shape shape = scale.usual;
+  {
+    const Groups pinned(&device, scale.hostBytes, shape);
+    const auto start = std::chrono::steady_clock::now();
+    const double before = threadSeconds();
+    deviceRate(device, tasksOf(pinned, [&](size_t g) { return pinned.task(g); }), pinned.codedBytes(), scale.repeats);
+    rows.fact("share of a core that the waiting thread takes",
+              std::to_string((threadSeconds() - before) / secondsSince(start)));
+  }
   const Groups groups(nullptr, scale.hostBytes, shape);
   const auto tasks = tasksOf(groups, [&](size_t g) { return groups.task(g); });
   const double rate = deviceRate(device, tasks, groups.codedBytes(), scale.repeats);

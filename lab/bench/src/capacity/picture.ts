@@ -1,4 +1,5 @@
 /** The paper's Figs 5 to 11, drawn from our own measurements: one panel a figure, with what the paper says in words. */
+import { publishedRun } from "../gpu/published";
 import { groupBy, quantile } from "../kit/figures";
 import type { Bandwidth } from "./bandwidth";
 import type { Sharing } from "./coders";
@@ -52,6 +53,21 @@ const P95 = "response, 95 %, ms";
 const busyOf = ({ proxyBusy }: Stretch): number => 100 * proxyBusy;
 const p95Of = ({ responseMs }: Stretch): number => responseMs.p95;
 
+/** The published run of the GPU bench, from host to host, at the numbers of blocks that the CPU has. */
+function gpuValues(op: Bandwidth["op"], bandwidths: readonly Bandwidth[]) {
+  const { facts, rows } = publishedRun();
+  return rows
+    .filter(({ what, coder, symbolCount }) => {
+      const isGpu = what === `host ${op}` && coder.startsWith("GPU") && !coder.includes("pageable");
+      return isGpu && bandwidths.some((each) => each.symbolCount === symbolCount);
+    })
+    .map(({ symbolCount, symbolBytes, gbPerSec }) => ({
+      symbolBytes,
+      rate: 1000 * gbPerSec,
+      series: `n = ${symbolCount}, ${facts["GPU"]!.split(" ").slice(1, 2).join("")}`,
+    }));
+}
+
 function bandwidthPanel(figure: string, op: Bandwidth["op"], bandwidths: readonly Bandwidth[]): object {
   const values = bandwidths
     .filter((each) => each.op === op)
@@ -60,14 +76,15 @@ function bandwidthPanel(figure: string, op: Bandwidth["op"], bandwidths: readonl
       rate: bytesPerSec / 1e6,
       series: `n = ${symbolCount}, ${threads} ${threads === 1 ? "core" : "cores"}`,
     }));
+  const gpu = op === "encode" ? "another machine's GPU" : "another machine's GPU, which does not invert";
   return {
-    title: `Fig. ${figure}: ${op} on the CPU`,
+    title: { text: `Fig. ${figure}: ${op} on the CPU`, subtitle: `beside ${gpu} (ADR 0013)` },
     ...SIZE,
-    data: { values },
+    data: { values: [...values, ...gpuValues(op, bandwidths)] },
     mark: { type: "line", point: true },
     encoding: {
       x: x("symbolBytes", "block size, bytes", { type: "log", base: 2 }),
-      y: y("rate", "MB/s"),
+      y: y("rate", "MB/s", { type: "log" }),
       color: { ...series, sort: null },
     },
   };
