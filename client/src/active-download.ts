@@ -9,6 +9,7 @@ import type { Mode, OwnRest, ProxyInfo, Publisher } from "./api";
 import { abortError, DownloadError, messageOf, withoutPasswords } from "./errors";
 import type { RequestTrace } from "./messages";
 import type { Hasher, Platform } from "./platform";
+import type { ObjectRequest } from "./published/object-request";
 import { plainUrl, type Request } from "./request";
 import { BodySink } from "./sink";
 import { Tally, type LiveBoard } from "./tally";
@@ -69,6 +70,9 @@ export class ActiveDownload {
   readonly closing: Promise<void>[] = [];
   /** Who signed the digests with which each byte is checked. Undefined if nobody did. */
   publisher: Publisher | undefined;
+  /** The published object that is wanted. Only bytes that the publisher has signed are written. */
+  object: ObjectRequest | undefined;
+  #asked: Pick<Request, "url" | "range" | "cache" | "pageOrigin"> | undefined;
   #vouchedBy: Voucher | undefined;
   #tracedPackets = 0;
   readonly #traces: { fromByte: number; fromMs: number; trace: RequestTrace; generationCount: number }[] = [];
@@ -127,6 +131,28 @@ export class ActiveDownload {
     return this.#basis.request;
   }
 
+  /** What the proxies are asked for. */
+  get asked(): Pick<Request, "url" | "range" | "cache" | "pageOrigin"> {
+    return this.#asked ?? this.request;
+  }
+
+  /** The request is for this object. */
+  wantObject(object: ObjectRequest): void {
+    this.object = object;
+    this.beginAgain();
+  }
+
+  /** The next mode begins with what was not handed on. Requests for objects only. */
+  beginAgain(): void {
+    if (this.object)
+      this.#asked = { url: this.object.url, range: this.object.begin(), cache: "default", pageOrigin: undefined };
+  }
+
+  /** Takes the next bytes of what the proxies were asked for. */
+  write(bytes: Uint8Array): void {
+    this.sink.write(this.object ? this.object.take(bytes) : bytes);
+  }
+
   get settings(): Settings {
     return this.#basis.settings;
   }
@@ -176,8 +202,9 @@ export class ActiveDownload {
   }
 
   /** Sets the origin's answer. Only the first call counts. */
-  setHead(head: ResponseHead, serverFetchMs: number): void {
+  setHead(answered: ResponseHead, serverFetchMs: number): void {
     if (this.head) return;
+    const head = this.object?.head ?? answered;
     this.head = head;
     this.#headMs = this.elapsedMs();
     this.serverFetchMs = serverFetchMs;

@@ -23,6 +23,7 @@ import { onAbort } from "./listen";
 import { NetworkMemory } from "./memory";
 import { mutp } from "./modes/mutp";
 import { parallelHttp } from "./modes/parallel-http";
+import { Publications, type PublishedAddress } from "./published/publications";
 import type { ProxyFailure } from "./modes/proxy-http";
 import { splitHttp } from "./modes/split-http";
 import type { Hasher, Platform, Transport } from "./platform";
@@ -62,6 +63,7 @@ const OWN_FAULTS: ReadonlySet<RejectionKind> = new Set<RejectionKind>([
   "proxyLost",
   "proxySilent",
   "digestMismatch",
+  "proofWrong",
   "draining",
 ]);
 /** After one of these the client avoids the proxy for the same host only, because the host may have caused it. */
@@ -89,6 +91,7 @@ export class ProxyClient {
   readonly #givenSettings: Partial<Settings>;
   readonly #remote: RemoteConfig;
   readonly #directory: Directory;
+  readonly #publications: Publications;
   readonly #reporter: Reporter;
   readonly #engine: EngineLink;
   readonly #sessions: SessionPool;
@@ -124,6 +127,7 @@ export class ProxyClient {
       { refresh: () => this.#refreshSettings() },
       this.#clientId,
     );
+    this.#publications = new Publications(origoUrl, this.#platform, this.#settings, this.#clientId);
     const remember = <T>(ageMs: () => number): NetworkMemory<T> =>
       new NetworkMemory(() => this.#directory.network, ageMs);
     this.#memory = remember(() => PATH_MEMORY_MS);
@@ -139,7 +143,7 @@ export class ProxyClient {
       remember<TransportName>(() => this.#settings.choiceMs),
     );
     this.#sessions = new SessionPool(this.#platform, this.#settings, choice, {
-      token: () => this.#directory.token,
+      token: ({ id }) => this.#publications.tokenFor(id) ?? this.#directory.token,
       onMessage: ({ key }, bytes) => this.#engine.receive(key, bytes),
       ask: ({ key }) => this.#engine.check(key),
       onFailed: ({ proxy }, reason) => this.#noteSessionFailed(proxy, reason),
@@ -306,13 +310,15 @@ export class ProxyClient {
   async #attempt(download: ActiveDownload): Promise<ModeResult> {
     const { mode, connections } = download.request;
     if (download.signal.aborted) return { kind: "aborted" };
+    const published = this.#publications.addressOf(download.request.url);
+    if (published) return this.#attemptPublished(download, published);
     if (mode === "direct") return direct(download);
     const picked = await this.#directory.pick(connections, hostOf(download));
     if (download.signal.aborted) return { kind: "aborted" };
     if ("rejection" in picked) return this.#fallBack(download, picked.rejection);
     download.tokenSource = () => this.#directory.freshToken();
     download.useProxies(picked.proxies);
-    const result = await this.#throughProxies(download, picked.proxies);
+    const result = await this.#throughProxies(download, picked.proxies, this.#directory);
     if (download.signal.aborted) return { kind: "aborted" };
     if (result.kind !== "failed") return result;
     if (FAULTS_OVER_HOST.has(result.rejection.kind))
@@ -320,26 +326,51 @@ export class ProxyClient {
     return this.#fallBack(download, result.rejection);
   }
 
-  #throughProxies(download: ActiveDownload, proxies: readonly ProxyInfo[]): Promise<ModeResult> {
-    const onProxyFailed = (proxy: ProxyInfo, rejection: Rejection): void =>
-      this.#noteProxyFailed(proxy, rejection, download);
-    if (download.request.mode === "parallel-http") return parallelHttp(download, proxies, onProxyFailed);
-    if (download.request.mode === "split-http") return splitHttp(download, proxies, onProxyFailed);
-    return this.#overDatagrams(download, proxies, onProxyFailed);
+  /** Only bytes that the publisher signed are handed on, so nobody who cannot prove them is asked for the rest. */
+  async #attemptPublished(download: ActiveDownload, address: PublishedAddress): Promise<ModeResult> {
+    const { mode, connections, allowFallback } = download.request;
+    const holders = await this.#publications.prepare(download, address);
+    if ("kind" in holders) return holders;
+    const picked = await holders.pick(connections);
+    if (download.signal.aborted) return { kind: "aborted" };
+    if ("rejection" in picked) return { kind: "failed", rejection: picked.rejection };
+    download.tokenSource = () => holders.freshToken();
+    download.useProxies(picked.proxies);
+    const result = await this.#throughProxies(download, picked.proxies, holders);
+    const isOverHttp = mode === "direct" || mode === "split-http" || download.fallback !== undefined;
+    if (result.kind !== "failed" || isOverHttp || allowFallback === false) return result;
+    this.#noteFallback(download, result.rejection);
+    return this.#overHttp(download, picked.proxies, holders);
+  }
+
+  #throughProxies(download: ActiveDownload, proxies: readonly ProxyInfo[], directory: Directory): Promise<ModeResult> {
+    const { mode } = download.request;
+    if (mode === "parallel-http") return parallelHttp(download, proxies, this.#onProxyFailed(download, directory));
+    if (mode === "split-http" || mode === "direct") return this.#overHttp(download, proxies, directory);
+    return this.#overDatagrams(download, proxies, directory);
+  }
+
+  #overHttp(download: ActiveDownload, proxies: readonly ProxyInfo[], directory: Directory): Promise<ModeResult> {
+    download.beginAgain();
+    return splitHttp(download, proxies, this.#onProxyFailed(download, directory));
+  }
+
+  #onProxyFailed(download: ActiveDownload, directory: Directory): ProxyFailure {
+    return (proxy, rejection) => this.#noteProxyFailed(proxy, rejection, download, directory);
   }
 
   /** Downloads over sessions. If no datagram gets through, it uses HTTP through the same proxies and records that. */
   async #overDatagrams(
     download: ActiveDownload,
     proxies: readonly ProxyInfo[],
-    onProxyFailed: ProxyFailure,
+    directory: Directory,
   ): Promise<ModeResult> {
+    const onProxyFailed = this.#onProxyFailed(download, directory);
     const engine = this.#engine;
     const sessions = this.#sessions;
     const slots = this.#slots;
     const memory = this.#memory;
     const platform = this.#platform;
-    const directory = this.#directory;
     const hasSession = proxies.some(({ id }) => sessions.stateOf(id) === "open");
     const isKnown = download.request.allowFallback !== false && !hasSession && this.#isWithoutTransport;
     if (isKnown) void this.warm(download.request.connections);
@@ -356,7 +387,7 @@ export class ProxyClient {
     for (const { id } of proxies) directory.forgive(id);
     if (download.request.allowFallback === false || download.signal.aborted) return result;
     this.#noteFallback(download, result.rejection);
-    return splitHttp(download, proxies, onProxyFailed);
+    return this.#overHttp(download, proxies, directory);
   }
 
   /** Fetches the rest from the origin after the proxies failed, and records that. */
@@ -382,11 +413,19 @@ export class ProxyClient {
     this.reportError("noTransport", `Proxy ${proxy.name}: ${reason}`);
   }
 
-  #noteProxyFailed(proxy: ProxyInfo, rejection: Rejection, download?: ActiveDownload): void {
+  #noteProxyFailed(
+    proxy: ProxyInfo,
+    rejection: Rejection,
+    download?: ActiveDownload,
+    directory = this.#directory,
+  ): void {
+    const { kind } = rejection;
+    const isOverHost = FAULTS_OVER_HOST.has(kind);
     if (isLie(rejection, download)) this.#board.of(proxy).lies++;
-    if (OWN_FAULTS.has(rejection.kind)) this.#directory.penalise(proxy.id);
-    if (TOKEN_FAULTS.has(rejection.kind)) this.#directory.renewToken();
-    if (download && FAULTS_OVER_HOST.has(rejection.kind)) this.#directory.penalise(proxy.id, hostOf(download));
+    if (OWN_FAULTS.has(kind)) for (const list of new Set([this.#directory, directory])) list.penalise(proxy.id);
+    if (TOKEN_FAULTS.has(kind)) directory.renewToken();
+    if (download?.object && (isOverHost || kind === "objectMissing")) directory.penalise(proxy.id);
+    else if (download && isOverHost) directory.penalise(proxy.id, hostOf(download));
     this.reportError(rejection.kind, `Proxy ${proxy.name}: ${rejection.message}`, download?.request.url);
   }
 

@@ -4,7 +4,7 @@
  */
 import { CONNECTIONS_MAX, type Rejection } from "@tributary/contract";
 import type { ProxyInfo } from "./api";
-import { messageOf } from "./errors";
+import { DownloadError, faultOf, messageOf } from "./errors";
 import { putLast } from "./memory";
 import type { Platform } from "./platform";
 import type { RemoteConfig } from "./remote-config";
@@ -14,10 +14,22 @@ import type { Settings } from "./settings";
 const ASK_AGAIN_MS = 100;
 /** A list that is newer than this is not asked for again because a proxy refuses its token. */
 const RENEW_AFTER_MS = 1_000;
+const MESSAGE_CHARS_MAX = 500;
 /** So many pairs of a proxy and a host are remembered. */
 const HOST_PENALTIES_MAX = 256;
 
 export type Picked = { proxies: ProxyInfo[] } | { rejection: Rejection };
+
+/** Where Origo lists proxies. */
+export interface ProxyList {
+  path: string;
+  /** The list is asked for again after this time. Default: the setting `directoryAgeMs`. */
+  ageMs?: number;
+  /** Checks the rest of the answer, and says how many of its first proxies count. It may throw. */
+  take?(answer: unknown): Promise<number>;
+}
+
+const ALL_PROXIES: ProxyList = { path: "/v1/proxies" };
 
 export class Directory {
   /** The token that opens the listed and the chosen proxies. Undefined if Origo gives no token. */
@@ -38,22 +50,25 @@ export class Directory {
   readonly #origoUrl: string;
   readonly #platform: Platform;
   readonly #settings: Settings;
-  readonly #remote: Pick<RemoteConfig, "refresh">;
+  readonly #remote: Pick<RemoteConfig, "refresh"> | undefined;
   readonly #clientId: string;
+  readonly #list: ProxyList;
 
   constructor(
     origoUrl: string,
     platform: Platform,
     settings: Settings,
     /** Refreshed together with the list. */
-    remote: Pick<RemoteConfig, "refresh">,
+    remote: Pick<RemoteConfig, "refresh"> | undefined,
     clientId: string,
+    list: ProxyList = ALL_PROXIES,
   ) {
     this.#origoUrl = origoUrl;
     this.#platform = platform;
     this.#settings = settings;
     this.#remote = remote;
     this.#clientId = clientId;
+    this.#list = list;
   }
 
   /** Resolves when Origo has given the list and the configuration for the first time, or when it cannot. */
@@ -69,7 +84,7 @@ export class Directory {
     const isReady = this.#fill(count, host).length > 0;
     const ageMs = this.#platform.now() - this.#listedMs;
     const isStale = this.token !== undefined && ageMs > this.#settings.tokenAgeMs;
-    if (!isReady || ageMs > this.#settings.directoryAgeMs) {
+    if (!isReady || ageMs > this.#ageMs) {
       const refreshed = this.#freshProblem() ?? this.refresh();
       const problem = isReady && !isStale ? undefined : await refreshed;
       if (problem && !isReady) return { rejection: problem };
@@ -101,7 +116,7 @@ export class Directory {
 
   /** The token for one more request of a download. If the list is old, this asks for the next one in the background. */
   freshToken(): string | undefined {
-    const isOld = this.#platform.now() - this.#listedMs > this.#settings.directoryAgeMs;
+    const isOld = this.#platform.now() - this.#listedMs > this.#ageMs;
     if (this.token !== undefined && isOld && !this.#freshProblem()) void this.refresh();
     return this.token;
   }
@@ -114,7 +129,7 @@ export class Directory {
 
   /** Asks Origo again, even if the list is new. Returns what went wrong, or undefined. */
   refresh(): Promise<Rejection | undefined> {
-    this.#refreshing ??= Promise.all([this.#ask(), this.#remote.refresh()])
+    this.#refreshing ??= Promise.all([this.#ask(), this.#remote?.refresh()])
       .then(([problem]) => this.#note(problem))
       .finally(() => (this.#refreshing = undefined));
     return this.#refreshing;
@@ -123,6 +138,10 @@ export class Directory {
   /** The problem of the last request, if it is newer than ASK_AGAIN_MS. A new request would only double the wait. */
   #freshProblem(): Rejection | undefined {
     return this.#platform.now() - this.#problemMs < ASK_AGAIN_MS ? this.#problem : undefined;
+  }
+
+  get #ageMs(): number {
+    return this.#list.ageMs ?? this.#settings.directoryAgeMs;
   }
 
   get list(): readonly ProxyInfo[] {
@@ -139,16 +158,18 @@ export class Directory {
   async #ask(): Promise<Rejection | undefined> {
     try {
       const response = await this.#platform.fetch(
-        `${this.#origoUrl}/v1/proxies?count=${CONNECTIONS_MAX}&client=${this.#clientId}${this.#keep()}`,
+        `${this.#origoUrl}${this.#list.path}?count=${CONNECTIONS_MAX}&client=${this.#clientId}${this.#keep()}`,
         { signal: AbortSignal.timeout(this.#settings.directoryTimeoutMs), cache: "no-store", credentials: "omit" },
       );
-      if (!response.ok) return { kind: "noProxies", message: `Origo at ${this.#origoUrl} answered ${response.status}` };
+      if (!response.ok) return await refusalOf(response, this.#origoUrl);
       const answer = (await response.json()) as { proxies?: unknown; token?: unknown; network?: unknown };
+      const count = await this.#list.take?.(answer);
       if (typeof answer.network === "string") this.network = answer.network;
       this.token = typeof answer.token === "string" ? answer.token : undefined;
-      this.#adopt((Array.isArray(answer.proxies) ? answer.proxies : []).filter(isProxyInfo));
+      this.#adopt((Array.isArray(answer.proxies) ? answer.proxies : []).filter(isProxyInfo).slice(0, count));
       return undefined;
     } catch (error) {
+      if (error instanceof DownloadError) return faultOf(error);
       const message = `Origo at ${this.#origoUrl} cannot be reached: ${messageOf(error)}`;
       return { kind: "origoUnreachable", message };
     }
@@ -200,6 +221,13 @@ function ofRarestOperator(proxies: readonly ProxyInfo[], chosen: readonly ProxyI
   const countOf = (proxy: ProxyInfo) => chosen.filter(({ operator }) => operator === proxy.operator).length;
   const least = Math.min(...proxies.map(countOf));
   return proxies.find((proxy) => countOf(proxy) === least);
+}
+
+/** Origo's own words, if it has any. */
+async function refusalOf(response: Response, origoUrl: string): Promise<Rejection> {
+  const said = (await response.json().catch(() => undefined)) as { error?: { message?: unknown } } | undefined;
+  const why = typeof said?.error?.message === "string" ? `: ${said.error.message.slice(0, MESSAGE_CHARS_MAX)}` : "";
+  return { kind: "noProxies", message: `Origo at ${origoUrl} answered ${response.status}${why}` };
 }
 
 function isProxyInfo(value: unknown): value is ProxyInfo {

@@ -3,6 +3,7 @@
  * the length of each frame, so a batch costs one transfer for any number of packets.
  */
 import type { ByteRange, CacheMode, TransportName, Rejection } from "@tributary/contract";
+import type { ObjectName } from "@tributary/contract/tree";
 import type { KnownPath, MutpMode, PacketFate, PlanHead, ReceiverStats } from "@tributary/protocol";
 import type { ProxyInfo } from "./api";
 import { joined } from "./bytes";
@@ -17,6 +18,8 @@ export interface StartOptions {
   /** The token that opens the proxies. */
   token?: string;
   range?: ByteRange;
+  /** The object that `url` names. */
+  object?: ObjectName;
   cache?: CacheMode;
   pageOrigin?: string;
   mode: MutpMode;

@@ -22,7 +22,7 @@ export type SessionState = "idle" | "connecting" | "open" | "closed";
 
 export interface SessionHooks {
   /** The token that opens the proxy. */
-  token?(): string | undefined;
+  token?(proxy: ProxyInfo): string | undefined;
   onMessage(session: Session, bytes: Uint8Array): void;
   /** Asks the proxy whether it is there. The answer is `handleSilence`, or nothing. */
   ask(session: Session): void;
@@ -188,7 +188,7 @@ export class Session {
   }
 
   async #sendOffer(offerSdp: string, signal: AbortSignal): Promise<string> {
-    const token = this.#hooks.token?.();
+    const token = this.#hooks.token?.(this.proxy);
     const response = await this.#platform.fetch(`${this.proxy.url}/v1/sessions`, {
       method: "POST",
       headers: { "content-type": "application/json" },

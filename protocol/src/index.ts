@@ -29,6 +29,7 @@ export {
 } from "./receiver/agreement";
 export { isDoubtful, isOutvoted, votersOf, wordsOf } from "./receiver/voters";
 export type { ByteCheck } from "./receiver/assembly";
+export { ObjectProofs } from "./receiver/proofs";
 export { Receiver } from "./receiver/receiver";
 export { xorshift128 } from "./rng";
 export { SplitHttp, type SplitHttpCommand, type SplitHttpEvent, type SplitHttpOptions } from "./split-http/split-http";

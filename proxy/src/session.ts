@@ -54,6 +54,7 @@ const FROM_CLIENT: ReadonlySet<Frame["type"]> = new Set<Frame["type"]>([
   "feedback",
   "grant",
   "digestsHeard",
+  "proofHeard",
 ]);
 
 /** Memory for one message at a time. A channel copies a message before `send` returns. */

@@ -7,7 +7,12 @@ import type { ActiveDownload, ModeResult } from "../active-download";
  * What is cut into ranges before anything is asked for: a caller may want shorter chunks than those that proxies
  * refuse. The end is Infinity if it is not known.
  */
-export function cutBefore({ request: { range }, settings: { chunkBytesMax } }: ActiveDownload): ByteRange | undefined {
+export function cutBefore({ asked, object, settings: { chunkBytesMax } }: ActiveDownload): ByteRange | undefined {
+  const { range } = asked;
+  if (object) {
+    const whole = range ?? { start: 0, end: object.object.bytes - 1 };
+    return whole.end - whole.start >= chunkBytesMax ? whole : undefined;
+  }
   if (chunkBytesMax >= LIMITS.chunkBytesMax) return undefined;
   if (!range) return { start: 0, end: Infinity };
   return range.end - range.start >= chunkBytesMax ? range : undefined;
@@ -17,8 +22,11 @@ export function cutBefore({ request: { range }, settings: { chunkBytesMax } }: A
  * What is cut into ranges because the proxies found the answer too long for one chunk. They keep that answer open for
  * the ranges, so that the origin is asked once.
  */
-export function cutAfter({ request: { range }, head }: ActiveDownload, result: ModeResult): ByteRange | undefined {
-  if (result.kind !== "failed" || result.rejection.kind !== "chunkTooLarge" || head) return undefined;
+export function cutAfter(
+  { asked: { range }, object, head }: ActiveDownload,
+  result: ModeResult,
+): ByteRange | undefined {
+  if (object || result.kind !== "failed" || result.rejection.kind !== "chunkTooLarge" || head) return undefined;
   const { got } = result.rejection;
   if (got === undefined || got <= LIMITS.chunkBytesMax) return undefined;
   if (!range) return { start: 0, end: got - 1 };

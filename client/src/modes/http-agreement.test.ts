@@ -19,9 +19,9 @@ function start() {
     fetch: (url: string) => new Promise<Response>((resolve) => speak.set(new URL(url).hostname, resolve)),
     hash: () => digestOf(1),
   };
-  const request = { url: "http://origin/", cache: "default" };
+  const asked = { url: "http://origin/", cache: "default" };
   const tally = { addBytes: () => undefined };
-  const download = { platform, request, tally, elapsedMs: () => clock.ms } as unknown as ActiveDownload;
+  const download = { platform, asked, tally, elapsedMs: () => clock.ms } as unknown as ActiveDownload;
   agreement = new HttpAgreement(download, PROXIES, undefined, "name", {
     onPlan: ({ head }) => events.push(`plan ${head.totalBytes}`),
     onKnown: () => undefined,

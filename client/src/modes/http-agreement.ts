@@ -17,25 +17,14 @@ import {
   verdictOf,
   votersOf,
   wordsOf,
-  type ByteCheck,
 } from "@tributary/protocol";
 import type { Voucher } from "@tributary/contract/record-fields";
 import type { ActiveDownload } from "../active-download";
 import type { ProxyInfo } from "../api";
 import { DownloadError, faultOf } from "../errors";
-import type { HttpPlan } from "./http-chunks";
+import type { BlockCheck, CheckEvents, HttpPlan } from "./block-check";
 import { operatorsOf, voucherOf } from "../operators";
 import { fetchThrough, readerOf } from "./proxy-http";
-
-export interface AgreementEvents {
-  onPlan(plan: HttpPlan): void;
-  /** More blocks are known. */
-  onKnown(): void;
-  /** This proxy gives no answer, or its answer is not the agreed one. */
-  onProxyFailed(proxyIndex: number, rejection: Rejection): void;
-  /** Nothing can be decided. The last call. */
-  onUndecided(rejection: Rejection): void;
-}
 
 type KnownHead = HttpPlan["head"];
 
@@ -45,7 +34,7 @@ interface Speaker {
   failure: Rejection | undefined;
 }
 
-export class HttpAgreement implements ByteCheck {
+export class HttpAgreement implements BlockCheck {
   readonly #name: string;
   readonly #speakers: Speaker[];
   readonly #digests: DigestAgreement;
@@ -60,7 +49,7 @@ export class HttpAgreement implements ByteCheck {
   readonly #download: ActiveDownload;
   readonly #proxies: readonly ProxyInfo[];
   readonly #range: ByteRange | undefined;
-  readonly #events: AgreementEvents;
+  readonly #events: CheckEvents;
 
   /** `name` is that of the wishes for the body. */
   constructor(
@@ -68,7 +57,7 @@ export class HttpAgreement implements ByteCheck {
     proxies: readonly ProxyInfo[],
     range: ByteRange | undefined,
     name: string,
-    events: AgreementEvents,
+    events: CheckEvents,
   ) {
     this.#download = download;
     this.#proxies = proxies;

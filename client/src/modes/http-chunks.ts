@@ -7,7 +7,9 @@ import type { ActiveDownload, ModeResult } from "../active-download";
 import type { ProxyInfo } from "../api";
 import { StallWatch } from "../stall";
 import { cutAfter, cutBefore, cutEnd, cutFault } from "./cuts";
+import { wholeBlocks } from "../published/object-request";
 import { wholeHead } from "./http";
+import type { HttpPlan } from "./block-check";
 import { proxiedFault } from "./origin-part";
 import type { ProxyFailure } from "./proxy-http";
 
@@ -33,14 +35,6 @@ export function watchStall({ download, proxies }: HttpTask, onStalled: (rejectio
   );
 }
 
-/** The answer on which the proxies of a chunk agree. */
-export interface HttpPlan {
-  head: ResponseHead & { totalBytes: number };
-  serverFetchMs: number;
-  /** The strong validator that all of them gave. */
-  version: string | undefined;
-}
-
 /** Fetches one chunk into the sink. It calls `onPlan` before the first byte, and ends with the fault that returns. */
 export type FetchChunk = (
   range: ByteRange | undefined,
@@ -50,7 +44,7 @@ export type FetchChunk = (
 export async function inChunks(download: ActiveDownload, fetchChunk: FetchChunk): Promise<ModeResult> {
   const before = cutBefore(download);
   if (before) return inCuts(download, before, fetchChunk);
-  const { range } = download.request;
+  const { range } = download.asked;
   const result = await fetchChunk(range, ({ head, serverFetchMs }) => {
     const fault = proxiedFault(download.request, range, head);
     if (!fault) download.setHead(head, serverFetchMs);
@@ -61,15 +55,17 @@ export async function inChunks(download: ActiveDownload, fetchChunk: FetchChunk)
 }
 
 async function inCuts(download: ActiveDownload, whole: ByteRange, fetchChunk: FetchChunk): Promise<ModeResult> {
-  const status = download.request.range ? 206 : 200;
+  const { object, asked, settings } = download;
+  const status = asked.range ? 206 : 200;
+  const cutBytes = object ? wholeBlocks(settings.chunkBytesMax) : settings.chunkBytesMax;
   let first: (ResponseHead & { version: string | undefined }) | undefined;
   let { end } = whole;
   for (let start = whole.start; start <= end;) {
-    const range = { start, end: Math.min(start + download.settings.chunkBytesMax - 1, end) };
+    const range = { start, end: Math.min(start + cutBytes - 1, end) };
     const result = await fetchChunk(range, ({ head, serverFetchMs, version }) => {
       const fault = proxiedFault(download.request, range, head);
       first ??= { ...head, version };
-      const cut = fault ?? cutFault(first, { ...head, version }, range);
+      const cut = fault ?? (object ? undefined : cutFault(first, { ...head, version }, range));
       if (cut) return cut;
       const last = cutEnd(end, head, status === 200);
       if (typeof last === "object") return last;

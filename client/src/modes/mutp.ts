@@ -17,6 +17,7 @@ import type { Slots } from "../slots";
 import { StallWatch } from "../stall";
 import { cutAfter, cutBefore, cutEnd, cutFault } from "./cuts";
 import { wholeHead } from "./http";
+import { wholeBlocks } from "../published/object-request";
 import { proxiedFault } from "./origin-part";
 import type { ProxyFailure } from "./proxy-http";
 
@@ -93,7 +94,7 @@ class MutpDownload {
   async execute(): Promise<ModeResult> {
     const before = cutBefore(this.#download);
     if (before) return this.#fetchCut(before);
-    const chunk = this.#start(this.#download.request.range);
+    const chunk = this.#start(this.#download.asked.range);
     this.#takeTurn(chunk);
     const result = await chunk.result;
     const after = cutAfter(this.#download, result);
@@ -115,18 +116,15 @@ class MutpDownload {
 
   /** Fetches `whole` as ranges of `cutBytes`. */
   async #fetchCut(whole: ByteRange): Promise<ModeResult> {
-    const { cutBytes } = this.#download.settings;
-    const status = this.#download.request.range ? 206 : 200;
+    const { object, asked, settings } = this.#download;
+    const cutBytes = object ? wholeBlocks(settings.cutBytes) : settings.cutBytes;
+    const status = asked.range ? 206 : 200;
     const inFlight: ChunkDownload[] = [];
     let next = whole.start;
     let end = whole.end;
     let first: (ResponseHead & { version: string | undefined }) | undefined;
     while (!this.#stopped && (next <= end || inFlight.length > 0)) {
-      while (
-        next <= end &&
-        inFlight.length < (first ? this.#download.settings.cutsInFlight : 1) &&
-        !this.#download.sink.isFull
-      ) {
+      while (next <= end && inFlight.length < (first ? settings.cutsInFlight : 1) && !this.#download.sink.isFull) {
         const last = Math.min(next + cutBytes - 1, end);
         inFlight.push(this.#start({ start: next, end: last }));
         next = last + 1;
@@ -142,7 +140,7 @@ class MutpDownload {
       if ("kind" in head) return head;
       const { version } = chunk;
       first ??= { ...head, version };
-      const fault = cutFault(first, { ...head, version }, chunk.range!);
+      const fault = object ? undefined : cutFault(first, { ...head, version }, chunk.range!);
       if (fault) return { kind: "failed", rejection: fault };
       const last = cutEnd(end, head, status === 200);
       if (typeof last === "object") return { kind: "failed", rejection: last };
@@ -172,7 +170,7 @@ class MutpDownload {
   /** Makes the chunk's bytes go straight to the sink. */
   #takeTurn(chunk: ChunkDownload): void {
     chunk.isTurn = true;
-    for (const bytes of chunk.queue.splice(0)) this.#download.sink.write(bytes);
+    for (const bytes of chunk.queue.splice(0)) this.#download.write(bytes);
   }
 
   #start(range: ByteRange | undefined): ChunkDownload {
@@ -216,6 +214,8 @@ class MutpDownload {
     const { engine, sessions, memory } = this.#services;
     const {
       request,
+      asked,
+      object,
       token,
       settings: { sessionMs, chunkBytesMax },
     } = this.#download;
@@ -233,11 +233,12 @@ class MutpDownload {
         operators: operatorsOf(this.#proxies),
         chunkBytesMax,
         traced: this.#download.traced,
-        url: request.url,
+        url: asked.url,
+        ...(object ? { object: object.object } : {}),
         mode: request.mode as MutpMode,
-        cache: request.cache,
+        cache: asked.cache,
         ...(chunk.range ? { range: chunk.range } : {}),
-        ...(request.pageOrigin === undefined ? {} : { pageOrigin: request.pageOrigin }),
+        ...(asked.pageOrigin === undefined ? {} : { pageOrigin: asked.pageOrigin }),
         ...(token === undefined ? {} : { token }),
         ...request.tuning,
       },
@@ -245,7 +246,7 @@ class MutpDownload {
         onHead: (head) => this.#handleHead(chunk, head),
         onBytes: (bytes) => {
           if (this.#stopped) return;
-          if (chunk.isTurn) this.#download.sink.write(bytes);
+          if (chunk.isTurn) this.#download.write(bytes);
           else chunk.queue.push(bytes);
         },
         onStats: (stats) => this.#handleStats(requestId, stats, startedMs, told),

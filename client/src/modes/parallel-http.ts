@@ -11,8 +11,9 @@ import { DownloadError, faultOf } from "../errors";
 import type { ModeResult, ActiveDownload } from "../active-download";
 import type { StallWatch } from "../stall";
 import { linkedAbort } from "./http";
-import { HttpAgreement } from "./http-agreement";
-import { inChunks, noteFailure, watchStall, type HttpPlan, type HttpTask } from "./http-chunks";
+import type { BlockCheck, HttpPlan } from "./block-check";
+import { checkFor } from "./check-for";
+import { inChunks, noteFailure, watchStall, type HttpTask } from "./http-chunks";
 import { fetchThrough, readerOf, type ProxyFailure } from "./proxy-http";
 
 export function parallelHttp(
@@ -25,7 +26,7 @@ export function parallelHttp(
 }
 
 class ParallelTransfer {
-  readonly #agreement: HttpAgreement;
+  readonly #agreement: BlockCheck;
   readonly #watch: StallWatch;
   readonly #abort: ReturnType<typeof linkedAbort>;
   readonly #name: string;
@@ -45,7 +46,7 @@ class ParallelTransfer {
     this.#range = range;
     this.#name = download.platform.randomUUID();
     this.#lanes = proxies.map(() => new AbortController());
-    this.#agreement = new HttpAgreement(download, proxies, range, this.#name, {
+    this.#agreement = checkFor(task, range, this.#name, {
       onPlan: (plan) => {
         const rejection = onPlan(plan);
         if (rejection) return this.#end({ kind: "failed", rejection });
@@ -148,7 +149,7 @@ class ParallelTransfer {
     if (!this.#agreement.isTrue(index, bytes))
       throw new DownloadError("bodyDiffers", `The proxy's bytes differ from the agreed ones in block ${index}.`);
     this.#deliveredBytes += bytes.length;
-    this.#task.download.sink.write(bytes);
+    this.#task.download.write(bytes);
     this.#wake();
     if (this.#deliveredBytes === this.#plan!.head.totalBytes) this.#end({ kind: "complete" });
   }

@@ -49,7 +49,7 @@ export async function fetchThrough(
   { gives, range, name }: Wish,
   signal: AbortSignal,
 ): Promise<ProxiedAnswer> {
-  const { url, cache, pageOrigin } = download.request;
+  const { url, cache, pageOrigin } = download.asked;
   const wanted = new URLSearchParams({ url, download: name, ...(cache === "default" ? {} : { cache }) });
   if (typeof gives === "object") wanted.set("part", `${gives.start}-${gives.end}`);
   if (pageOrigin !== undefined) wanted.set("pageOrigin", pageOrigin);

@@ -10,8 +10,9 @@ import { faultOf } from "../errors";
 import type { ModeResult, ActiveDownload } from "../active-download";
 import type { StallWatch } from "../stall";
 import { linkedAbort } from "./http";
-import { HttpAgreement } from "./http-agreement";
-import { inChunks, noteFailure, watchStall, type HttpPlan, type HttpTask } from "./http-chunks";
+import type { BlockCheck, HttpPlan } from "./block-check";
+import { checkFor } from "./check-for";
+import { inChunks, noteFailure, watchStall, type HttpTask } from "./http-chunks";
 import { fetchThrough, readerOf, type ProxyFailure } from "./proxy-http";
 
 export function splitHttp(
@@ -31,7 +32,7 @@ interface Answer {
 
 class SplitTransfer {
   readonly #split: SplitHttp;
-  readonly #agreement: HttpAgreement;
+  readonly #agreement: BlockCheck;
   readonly #answers = new Map<number, Answer>();
   readonly #watch: StallWatch;
   readonly #abort: ReturnType<typeof linkedAbort>;
@@ -56,7 +57,7 @@ class SplitTransfer {
     this.#name = download.platform.randomUUID();
     this.#planned = new Promise((resolve) => (this.#resolvePlanned = resolve));
 
-    this.#agreement = new HttpAgreement(download, proxies, range, this.#name, {
+    this.#agreement = checkFor(task, range, this.#name, {
       onPlan: (plan) => this.#handlePlan(plan),
       onKnown: () => this.#handle(() => this.#split.handleKnown(this.#nowMs())),
       onProxyFailed: (proxyIndex, rejection) =>
@@ -137,7 +138,7 @@ class SplitTransfer {
   #take(event: SplitHttpEvent): void {
     switch (event.kind) {
       case "bytes":
-        return this.#task.download.sink.write(event.bytes);
+        return this.#task.download.write(event.bytes);
       case "proxyFailed":
         return this.#noteFailed(event.proxyIndex, event.rejection);
       case "complete":

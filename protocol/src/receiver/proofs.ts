@@ -39,7 +39,8 @@ interface Sent {
 
 export class ObjectProofs implements ByteCheck {
   readonly #pieces: readonly PieceProof[];
-  readonly #digestCount: number;
+  /** Of all proofs. */
+  readonly digestCount: number;
   readonly #sent = new Map<number, Sent>();
   readonly #startByte: number;
   readonly #endByte: number;
@@ -66,11 +67,11 @@ export class ObjectProofs implements ByteCheck {
       start = next;
     }
     this.#pieces = pieces;
-    this.#digestCount = start;
+    this.digestCount = start;
   }
 
   /** What each plan must say. */
-  get head(): ResponseHead {
+  get head(): ResponseHead & { totalBytes: number } {
     const { bytes } = this.#object;
     if (!this.#range) return { status: 200, totalBytes: bytes, headers: {} };
     const { start, end } = this.#range;
@@ -107,7 +108,7 @@ export class ObjectProofs implements ByteCheck {
   ): ReadonlySet<number> {
     const liars = new Set<number>();
     const count = digests.length / DIGEST_BYTES;
-    if (first + count > this.#digestCount) return liars.add(proxyIndex);
+    if (first + count > this.digestCount) return liars.add(proxyIndex);
     const sent = this.#sentBy(proxyIndex);
     for (let i = 0; i < count; i++) {
       if (sent.has[first + i]) continue;
@@ -118,10 +119,10 @@ export class ObjectProofs implements ByteCheck {
       if (proof.end <= first || proof.start >= first + count) continue;
       if (proof.known) {
         if (contradicts(sent, proof)) liars.add(proxyIndex);
-      } else if (sent.has.subarray(proof.start, proof.end).every((one) => one === 1))
+      } else if (sent.has.subarray(proof.start, proof.end).every((one) => one === 1)) {
         this.#check(proxyIndex, proof, liars);
-      else continue;
-      if (proof.known && !liars.has(proxyIndex)) onKnown(...this.#generationsOf(proof.piece));
+        if (!liars.has(proxyIndex)) onKnown(...this.#generationsOf(proof.piece));
+      }
     }
     return liars;
   }
@@ -144,7 +145,7 @@ export class ObjectProofs implements ByteCheck {
   #sentBy(proxyIndex: number): Sent {
     const known = this.#sent.get(proxyIndex);
     if (known) return known;
-    const count = this.#digestCount;
+    const count = this.digestCount;
     const made = { digests: new Uint8Array(count * DIGEST_BYTES), has: new Uint8Array(count) };
     this.#sent.set(proxyIndex, made);
     return made;
