@@ -97,6 +97,7 @@ async function launchAll(options: FleetOptions, folder: string, launch: Launch):
     proxies[index] = await launch(`proxy-${index + 1}`, "proxy/dist/main.js", {
       ...common,
       DATA_DIR: path.join(folder, `proxy-${index + 1}`),
+      LIBRARY_DIR: path.join(folder, `proxy-${index + 1}`, "library"),
       PROXY_NAME: `proxy-${index + 1}`,
       PORT: port,
       UDP_PORT: port,
