@@ -1,6 +1,6 @@
 /** App: the express application with Origo's HTTP API and the dashboard. The endpoints are in routes-*.ts. */
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import express, { type Express, type RequestHandler } from "express";
 import { z } from "zod";
 import { endpoint, failure, mount, PAGE_ORIGINS, refuse, securityHeaders, type Endpoint } from "./http";
@@ -93,8 +93,17 @@ export function makeApp(options: AppOptions): Express {
   return app;
 }
 
+/** The dashboard's worker that sends files to proxies. A worker has the policy of its own script. */
+const WORKER_CSP = "default-src 'none'; script-src 'self'; connect-src 'self' http: https:";
+
 function dashboard(folder: string): RequestHandler {
-  if (existsSync(join(folder, "index.html"))) return express.static(folder, { cacheControl: false });
+  if (existsSync(join(folder, "index.html")))
+    return express.static(folder, {
+      cacheControl: false,
+      setHeaders: (response, path) => {
+        if (basename(path).startsWith("publish-worker.")) response.setHeader("Content-Security-Policy", WORKER_CSP);
+      },
+    });
   return (request, response, next) => {
     if (request.path !== "/") return next();
     response

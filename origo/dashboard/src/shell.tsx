@@ -17,6 +17,7 @@ interface PageEntry {
 
 const PAGES: Record<string, PageEntry> = {
   fleet: { title: "Fleet", Page: lazy(() => import(/* webpackChunkName: "fleet" */ "./pages/fleet")) },
+  library: { title: "Library", Page: lazy(() => import(/* webpackChunkName: "library" */ "./pages/library")) },
   downloads: { title: "Downloads", Page: lazy(() => import(/* webpackChunkName: "downloads" */ "./pages/downloads")) },
   analysis: { title: "Analysis", Page: lazy(() => import(/* webpackChunkName: "analysis" */ "./pages/analysis")) },
   experiments: {

@@ -1,6 +1,7 @@
 /**
- * Player: the page of a publication. It asks Origo what the publication has and plays it: HLS by the browser or by
- * hls.js, a whole file by the browser. If there is nothing that it can play, it lists the files.
+ * Player: the page of a publication. It asks Origo what the publication has and plays it: HLS by hls.js or, where that
+ * does not work, by the browser, and a whole file by the browser. If there is nothing that it can play, it lists the
+ * files.
  */
 import "./player.css";
 import { choose, isDash, isHls, type PlayableFile } from "./choice";
@@ -41,12 +42,11 @@ async function play(file: PlayableFile): Promise<void> {
   video.addEventListener("error", () => say(`${file.path} cannot be played: ${video.error?.message || "an error"}`));
   video.hidden = false;
   message.hidden = true;
-  if (!isHls(file) || video.canPlayType("application/vnd.apple.mpegurl") !== "") {
+  const Hls = isHls(file) ? (await import(/* webpackChunkName: "hls" */ "hls.js")).default : undefined;
+  if (!Hls?.isSupported()) {
     video.src = address;
     return;
   }
-  const { default: Hls } = await import(/* webpackChunkName: "hls" */ "hls.js");
-  if (!Hls.isSupported()) return say("This browser cannot play HLS.");
   const hls = new Hls();
   hls.on(Hls.Events.ERROR, (_event, { fatal, details }) => {
     if (fatal) say(`${file.path} cannot be played: ${details}`);
