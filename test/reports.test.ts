@@ -47,7 +47,6 @@ const casesOf = (home: string, media: string): Record<string, Case> => {
       ...csp(`media-src ${media}`),
       frame: `sandbox="allow-scripts allow-same-origin"`,
     },
-    "a frame whose page demands a policy": { policies: { "allow-csp-from": "*" }, frame: `csp="connect-src 'self'"` },
     sandbox: csp("sandbox allow-scripts; connect-src 'self'"),
     "what the extension itself places": csp("frame-src 'none'; webrtc 'block'; style-src 'none'; worker-src 'none'"),
     "embedder and permissions": {

@@ -21,7 +21,7 @@ import { DownloadError, messageOf, RequestError } from "./errors";
 import { direct } from "./modes/direct";
 import { onAbort } from "./listen";
 import { NetworkMemory } from "./memory";
-import { mutp } from "./modes/mutp";
+import { mutp, type MutpServices } from "./modes/mutp";
 import { parallelHttp } from "./modes/parallel-http";
 import { Publications, type PublishedAddress } from "./published/publications";
 import type { ProxyFailure } from "./modes/proxy-http";
@@ -379,9 +379,10 @@ export class ProxyClient {
       kind: "noTransport",
       message: `No session to any of ${proxies.length} proxies, as a moment ago.`,
     };
-    const result = isKnown
-      ? { kind: "failed" as const, rejection: known }
-      : await mutp(download, proxies, { engine, sessions, slots, memory, onProxyFailed, onProxyBack });
+    const onConviction: MutpServices["onConviction"] = (conviction) =>
+      this.#reportRecords && this.#reporter.conviction(conviction);
+    const services = { engine, sessions, slots, memory, onProxyFailed, onProxyBack, onConviction };
+    const result = isKnown ? { kind: "failed" as const, rejection: known } : await mutp(download, proxies, services);
     if (result.kind !== "failed" || result.rejection.kind !== "noTransport") return result;
     if (!isKnown) this.#noTransport.note(HERE, true, platform.now());
     for (const { id } of proxies) directory.forgive(id);

@@ -5,7 +5,7 @@
  */
 import type { Rejection } from "@tributary/contract";
 import type { TransportName } from "@tributary/contract/schema";
-import type { PlanHead, ReceiverStats } from "@tributary/protocol";
+import type { PlanHead, ReceiverStats, ShownEvidence } from "@tributary/protocol";
 import { messageOf } from "./errors";
 import {
   bufferOf,
@@ -25,6 +25,8 @@ export interface RequestHandlers {
   onHead(head: PlanHead): void;
   onBytes(bytes: Uint8Array): void;
   onStats(stats: ReceiverStats): void;
+  /** A proxy sent a false packet of an object. */
+  onConviction?(evidence: ShownEvidence): void;
   onComplete(): void;
   onFailed(rejection: Rejection): void;
   /** Called once for a traced request, before `onClosed`. */
@@ -280,6 +282,8 @@ export class EngineLink {
         return handlers.onBytes(message.bytes);
       case "stats":
         return handlers.onStats(message.stats);
+      case "conviction":
+        return handlers.onConviction?.(message.evidence);
       case "complete":
         return handlers.onComplete();
       case "failed":

@@ -344,7 +344,8 @@ export class Engine {
 
   #postEvent(request: Request, event: ReceiverEvent): void {
     const { requestId } = request;
-    if (event.kind === "head") this.#post({ type: "head", requestId, head: event.head }, []);
+    if (event.kind === "conviction") this.#post({ type: "conviction", requestId, evidence: event.evidence }, []);
+    else if (event.kind === "head") this.#post({ type: "head", requestId, head: event.head }, []);
     else if (event.kind === "bytes") {
       for (const bytes of piecesOf(event.bytes)) this.#post({ type: "bytes", requestId, bytes }, [bufferOf(bytes)]);
     } else this.#settle(request, event.kind === "failed" ? event.rejection : undefined);

@@ -4,7 +4,7 @@
  */
 import type { ByteRange, CacheMode, TransportName, Rejection } from "@tributary/contract";
 import type { ObjectName } from "@tributary/contract/tree";
-import type { KnownPath, MutpMode, PacketFate, PlanHead, ReceiverStats } from "@tributary/protocol";
+import type { KnownPath, MutpMode, PacketFate, PlanHead, ReceiverStats, ShownEvidence } from "@tributary/protocol";
 import type { ProxyInfo } from "./api";
 import { joined } from "./bytes";
 
@@ -80,6 +80,7 @@ export type FromEngine =
   | { type: "head"; requestId: number; head: PlanHead }
   | { type: "bytes"; requestId: number; bytes: Uint8Array }
   | { type: "stats"; requestId: number; stats: ReceiverStats }
+  | { type: "conviction"; requestId: number; evidence: ShownEvidence }
   | { type: "complete"; requestId: number }
   /** Sent once for a traced request, before `closed`. */
   | { type: "trace"; requestId: number; trace: RequestTrace }

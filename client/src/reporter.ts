@@ -4,6 +4,7 @@
  * repeated id once.
  */
 import type { Trace } from "@tributary/contract/query-schema";
+import type { Conviction } from "@tributary/contract/conviction";
 import type { DownloadRecord, ErrorReport } from "@tributary/contract/schema";
 import { quietTimeout } from "./listen";
 import type { Platform } from "./platform";
@@ -14,6 +15,8 @@ const BATCH_MAX = 50;
 /** Few traces wait, because traces are long. */
 const TRACE_QUEUE_MAX = 16;
 const TRACE_BATCH_MAX = 1;
+/** Evidence against proxies has many bytes, and more of it proves nothing more. */
+const CONVICTION_QUEUE_MAX = 4;
 /** Reports that come within this time are sent together. */
 const DELAY_MS = 250;
 /** The pause before the first retry. It doubles with each retry, up to RETRY_MS_MAX. */
@@ -23,7 +26,8 @@ const TIMEOUT_MS = 3000;
 
 interface Queue {
   readonly path: string;
-  readonly field: "records" | "errors" | "traces";
+  /** Undefined: an item is the whole body. */
+  readonly field?: "records" | "errors" | "traces";
   readonly items: unknown[];
   readonly itemsMax: number;
   readonly batchMax: number;
@@ -44,7 +48,14 @@ export class Reporter {
     batchMax: TRACE_BATCH_MAX,
     isSingle: false,
   };
-  readonly #queues = [this.#records, this.#errors, this.#traces];
+  readonly #convictions: Queue = {
+    path: "/v1/convictions",
+    items: [],
+    itemsMax: CONVICTION_QUEUE_MAX,
+    batchMax: 1,
+    isSingle: false,
+  };
+  readonly #queues = [this.#records, this.#errors, this.#traces, this.#convictions];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #sending: Promise<void> | undefined;
   #failures = 0;
@@ -70,6 +81,10 @@ export class Reporter {
 
   trace(trace: Trace): void {
     this.#add(this.#traces, trace);
+  }
+
+  conviction(conviction: Conviction): void {
+    this.#add(this.#convictions, conviction);
   }
 
   get waiting(): number {
@@ -127,12 +142,13 @@ export class Reporter {
       const response = await this.#platform.fetch(`${this.#origoUrl}${queue.path}`, {
         method: "POST",
         headers: { "content-type": "application/json" },
-        body: JSON.stringify({ [queue.field]: batch }),
+        body: JSON.stringify(queue.field === undefined ? batch[0] : { [queue.field]: batch }),
         credentials: "omit",
         signal: AbortSignal.timeout(withinMs),
       });
       await response.body?.cancel();
-      if (response.status >= 500 || response.status === 429) {
+      // An Origo that wants no more evidence takes the other reports.
+      if (response.status >= 500 || (response.status === 429 && queue.field !== undefined)) {
         this.#askedMs = 1000 * (Number(response.headers.get("retry-after")) || 0);
         return false;
       }

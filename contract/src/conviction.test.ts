@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
-import { Conviction, evidenceFault, seedCoefficients } from "./conviction";
+import { Conviction } from "./conviction";
+import { evidenceFault, seedCoefficients } from "./evidence";
 import { BLOCK_BYTES, hexOf, LeafMaker, objectId, PIECE_BYTES, Tree } from "./tree";
 
 const hash = (bytes: Uint8Array): Uint8Array => createHash("sha256").update(bytes).digest();

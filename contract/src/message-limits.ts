@@ -18,3 +18,13 @@ export const SCHEMA_LIMITS = {
   recordsPerPageDefault: 100,
   experimentsPerRecord: 16,
 } as const;
+
+/** Of the evidence against a proxy. */
+export const EVIDENCE_LIMITS = {
+  symbolBytes: 1140,
+  symbols: 128,
+  /** A generation lies in as many pieces. */
+  proofs: 2,
+  /** Of the message: generation, payload and proofs in base64, and the rest. */
+  bytes: 256 * 1024,
+} as const;

@@ -1,6 +1,6 @@
 /**
  * Retention: deletes old records, reports and traces at the start, when the configuration changes, and every hour. What
- * an Origo whose clock runs ahead deletes is lost, so it first compares its clock with those of the clients.
+ * an Origo whose clock runs years ahead deletes is lost, so it first compares its clock with those of the clients.
  */
 import type { Configuration } from "./configuration";
 import type { Store } from "./store/index";
@@ -8,14 +8,10 @@ import type { Log } from "./telemetry";
 
 const EVERY_MS = 3_600_000;
 const DAY_MS = 86_400_000;
-/** If no client's clock was later than this many days ago, then either no client reports, or Origo's clock is wrong. */
-const GAP_DAYS = 1;
 /**
- * After so long without a client's report, Origo takes its clock as right. Its time has no jumps while it runs, so a
- * wrong clock is one that was wrong at the start.
+ * If no client's clock was later than this many days ago, then Origo's clock may be wrong. It deletes nothing until a
+ * client reports again.
  */
-export const QUIET_DAYS = 7;
-/** With a larger gap it deletes nothing until a client reports again. */
 export const GAP_DAYS_MAX = 365;
 
 export interface RetentionOptions {
@@ -23,7 +19,6 @@ export interface RetentionOptions {
   configuration: Configuration;
   /** Used when the setting `origo.retentionDays` is 0. Undefined means that nothing is deleted. */
   daysDefault: number | undefined;
-  /** Without jumps. */
   nowMs: () => number;
   log: Log;
 }
@@ -31,21 +26,14 @@ export interface RetentionOptions {
 /** Resolves after the first deletion. */
 export async function startRetention(options: RetentionOptions): Promise<{ close(): void }> {
   const { store, configuration, daysDefault, nowMs, log } = options;
-  const startedMs = nowMs();
-  let newestAtStartMs: number | undefined;
-  let isFirst = true;
   const deleteOld = async (): Promise<void> => {
     const days = configuration.value("origo.retentionDays") || daysDefault;
     if (days === undefined) return;
     const atMs = nowMs();
     try {
       const newestMs = await store.newestClientMs();
-      if (isFirst) newestAtStartMs = newestMs;
-      isFirst = false;
-      const gapDays = newestMs === undefined ? 0 : (atMs - newestMs) / DAY_MS;
-      const isQuiet = newestMs === newestAtStartMs && atMs - startedMs >= QUIET_DAYS * DAY_MS;
-      if (gapDays > GAP_DAYS && (!isQuiet || gapDays > GAP_DAYS_MAX))
-        log.warn({ event: "retentionHeld", reason: heldFor(Math.floor(gapDays), atMs) });
+      const gapDays = newestMs === undefined ? 0 : Math.floor((atMs - newestMs) / DAY_MS);
+      if (gapDays > GAP_DAYS_MAX) log.warn({ event: "retentionHeld", reason: heldFor(gapDays, atMs) });
       else await store.deleteBefore(atMs - days * DAY_MS);
     } catch (error) {
       log.warn({ event: "retentionFailed", reason: (error as Error).message });
@@ -59,6 +47,5 @@ export async function startRetention(options: RetentionOptions): Promise<{ close
 
 const heldFor = (gapDays: number, atMs: number): string =>
   `nothing was deleted: the newest record began ${gapDays} days before this machine's clock ` +
-  `(${new Date(atMs).toISOString()}). Set the clock if it is wrong, and start Origo again. If it is right, ` +
-  `old records are deleted once a client sends a new one` +
-  (gapDays > GAP_DAYS_MAX ? "." : `, or after ${QUIET_DAYS} days in which none does.`);
+  `(${new Date(atMs).toISOString()}), and the limit is ${GAP_DAYS_MAX}. Set the clock if it is wrong. ` +
+  "If it is right, old records are deleted once a client sends a new one.";

@@ -1,10 +1,12 @@
 /**
  * Convictions: evidence of clients against proxies that sent false packets of published objects. Each piece of evidence
- * is checked (contract/src/conviction.ts). A proxy that clients in several networks convicted is disabled, until an
+ * is checked (contract/src/evidence.ts). A proxy that clients in several networks convicted is disabled, until an
  * admin enables it again.
  */
 import { createHash, randomUUID } from "node:crypto";
-import { Conviction, ConvictionResponse, EVIDENCE_LIMITS, evidenceFault } from "@tributary/contract/conviction";
+import { Conviction, ConvictionResponse } from "@tributary/contract/conviction";
+import { evidenceFault } from "@tributary/contract/evidence";
+import { EVIDENCE_LIMITS } from "@tributary/contract/message-limits";
 import type { Configuration } from "./configuration";
 import { endpoint, notFound, Refusal, type Endpoint } from "./http";
 import { limitKeyOf, networkOf } from "./network";

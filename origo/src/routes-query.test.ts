@@ -316,7 +316,7 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
     expect([refused.status, await refused.json()]).toMatchObject([400, { error: { field: "row 1" } }]);
     for (const [format, body, message] of [
       ["parquet", "no parquet", /^body: is not a parquet file that Origo exported: .*records\.parquet/],
-      ["csv", "a,b\r\n1,2\r\n", /lacks \d+ of \d+ columns, the first is id$/],
+      ["csv", "a,b\r\n1,2\r\n", /lacks 5\d of 5\d columns, the first is id$/],
       ["csv", text.replace("netBytes,", "bytes,"), /lacks 1 of 5\d columns, the first is netBytes$/],
     ] as const) {
       const wrong = await post(`/v1/import?format=${format}`, body, { "content-type": "text/csv" });
@@ -333,18 +333,16 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
     await start({ retentionDays: 30, nowMs: () => Date.now() + 29 * DAY_MS });
     expect(await stored()).toHaveLength(1);
     await origo.close();
-    // A clock that runs ahead costs no records, not even once a client has reported under it.
-    for (const [index, days] of [31, 200, 4000].entries()) {
-      await start({ retentionDays: 30, nowMs: () => Date.now() + days * DAY_MS });
-      await post("/v1/records", { records: [recordOf()] });
-      expect(await stored()).toHaveLength(2 + index);
-      await origo.close();
-    }
-    const nowMs = (): number => Date.now() + 4001 * DAY_MS;
-    await start({ retentionDays: 30, nowMs });
-    await post("/v1/records", { records: [{ ...recordOf(), startedAtMs: nowMs() }] });
-    await origo.close();
-    await start({ retentionDays: 30, nowMs });
+    // A clock that runs years ahead costs no records, not even once a client has reported under it.
+    await start({ retentionDays: 30, nowMs: () => Date.now() + 4000 * DAY_MS });
+    await post("/v1/records", { records: [recordOf()] });
     expect(await stored()).toHaveLength(2);
+    await origo.close();
+    await start({ retentionDays: 30, nowMs: () => Date.now() + 4100 * DAY_MS });
+    expect(await stored()).toHaveLength(2);
+    await origo.close();
+    await start({ retentionDays: 30, nowMs: () => Date.now() + 31 * DAY_MS });
+    // The other one has the time of that clock.
+    expect(await stored()).toHaveLength(1);
   });
 });

@@ -18,7 +18,7 @@ export { Pacer } from "./sender/pacer";
 export { farewell } from "./receiver/feedback";
 export type { PacketFate, ProxyStats } from "./receiver/proxy-state";
 export type { ReceiverOptions } from "./receiver/options";
-export type { ReceiverEvent, ReceiverStats } from "./receiver/outcome";
+export type { ReceiverEvent, ReceiverStats, ShownEvidence } from "./receiver/outcome";
 export {
   DigestAgreement,
   Patience,

@@ -4,7 +4,9 @@
  * session opens in time, the mode fails with `noTransport` before it delivers a byte.
  */
 import type { ByteRange, ResponseHead, Rejection } from "@tributary/contract";
-import type { KnownPath, MutpMode, PlanHead, ReceiverStats } from "@tributary/protocol";
+import type { Conviction } from "@tributary/contract/conviction";
+import { convictionOf } from "@tributary/contract/evidence";
+import type { KnownPath, MutpMode, PlanHead, ReceiverStats, ShownEvidence } from "@tributary/protocol";
 import type { ProxyInfo } from "../api";
 import type { EngineLink } from "../engine-link";
 import { messageOf } from "../errors";
@@ -32,6 +34,8 @@ export interface MutpServices {
   onProxyFailed: ProxyFailure;
   /** A proxy that was silent sends packets again. */
   onProxyBack(proxy: ProxyInfo): void;
+  /** There is evidence that a proxy sent a false packet of a published object. */
+  onConviction(conviction: Conviction): unknown;
 }
 
 export async function mutp(
@@ -249,6 +253,7 @@ class MutpDownload {
           if (chunk.isTurn) this.#download.write(bytes);
           else chunk.queue.push(bytes);
         },
+        onConviction: (evidence) => this.#convict(evidence),
         onStats: (stats) => this.#handleStats(requestId, stats, startedMs, told),
         onComplete: () => onEnd(undefined),
         onFailed: onEnd,
@@ -369,6 +374,12 @@ class MutpDownload {
         this.#suspect(index, error);
       }
     });
+  }
+
+  #convict({ proxyIndex, ...evidence }: ShownEvidence): void {
+    const { object, publisher } = this.#download;
+    if (!object || !publisher) return;
+    this.#services.onConviction(convictionOf(evidence, this.#proxies[proxyIndex]!.id, publisher, object.object));
   }
 
   /** Reports that a proxy failed. A proxy that found the chunk too large has not failed. */

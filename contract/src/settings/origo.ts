@@ -244,8 +244,7 @@ export const ORIGO_SETTINGS = {
     help:
       "Records, error reports and traces that are older than this are deleted. " +
       "0 means the value of RETENTION_DAYS. If that is not set, nothing is deleted. " +
-      "Origo's clock may be wrong if the newest record began over a day before it. Then nothing is deleted until a " +
-      "newer one comes, or for 7 days in which none does (over 365 days: until one comes).",
+      "Nothing is deleted either while the newest record began over 365 days before Origo's clock, which may be wrong.",
   },
   "origo.intakeWaitingMax": {
     type: "integer",

@@ -28,7 +28,7 @@ beforeAll(async () => {
       onChanged: { addListener: (listener: Listener) => listeners.changed.push(listener) },
     },
     permissions: { onAdded: deaf, onRemoved: deaf },
-    webRequest: { onResponseStarted: deaf, onSendHeaders: deaf },
+    webRequest: { onResponseStarted: deaf },
     action: { setBadgeText: () => Promise.resolve(), setBadgeBackgroundColor: () => Promise.resolve() },
     extension: { inIncognitoContext: false },
   };

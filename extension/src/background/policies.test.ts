@@ -3,17 +3,13 @@ import type { PlainAnswer } from "../shared/runtime";
 type Note = (details: object) => void;
 const stored: Record<string, unknown> = {};
 let note!: Note;
-let noteSent!: Note;
 let mayPlay!: (typeof import("./policies"))["mayPlay"];
 
 /** Starts the background anew, as the browser does after it has stopped it. */
 async function start(): Promise<void> {
   jest.resetModules();
   const chrome = {
-    webRequest: {
-      onSendHeaders: { addListener: (listener: Note) => (noteSent = listener) },
-      onResponseStarted: { addListener: (listener: Note) => (note = listener) },
-    },
+    webRequest: { onResponseStarted: { addListener: (listener: Note) => (note = listener) } },
     storage: {
       session: {
         get: () => Promise.resolve({ ...stored }),
@@ -53,15 +49,6 @@ test("policies: headers and meta elements count, in any letters and with a fragm
   expect(await ask()).toBe("here");
   expect(await ask(undefined, ["media-src media.example"])).toBe("no");
   expect(await ask("https://other.example/a.mp4")).toBe("no");
-});
-
-test("policies: what the page around a frame demands of it counts for that frame alone", async () => {
-  const requestHeaders = [{ name: "Sec-Required-CSP", value: "connect-src 'self'" }];
-  noteSent({ requestId: "7", tabId: 1, url: PAGE, requestHeaders });
-  note({ requestId: "7", tabId: 1, url: PAGE, responseHeaders: [] });
-  expect(await ask()).toBe("no");
-  note({ requestId: "8", tabId: 1, url: PAGE, responseHeaders: [] });
-  expect(await ask()).toBe("anywhere");
 });
 
 test("policies: a background that starts again still knows the open documents, and newer ones count", async () => {

@@ -30,25 +30,12 @@ async function save(): Promise<void> {
   await chrome.storage.session.set({ [KEY]: [...policiesOf] });
 }
 
-/** By request: the policy that the page around a frame demands of it (attribute `csp`). Firefox has none. */
-const demandedOf = new Map<string, string>();
-
-chrome.webRequest.onSendHeaders.addListener(
-  ({ requestId, requestHeaders = [] }) => {
-    const demanded = requestHeaders.find(({ name }) => /^sec-required-csp$/i.test(name))?.value;
-    if (demanded !== undefined) keepLatest(demandedOf, requestId, demanded, DOCUMENTS_MAX);
-  },
-  { urls: ["http://*/*", "https://*/*"], types: ["sub_frame"] },
-  ["requestHeaders"],
-);
-
 const keyOf = (tabId: number, url: string): string => `${tabId} ${url.replace(/#.*/s, "")}`;
 
 chrome.webRequest.onResponseStarted.addListener(
-  ({ requestId, tabId, url, responseHeaders = [] }) => {
+  ({ tabId, url, responseHeaders = [] }) => {
     const texts = responseHeaders.filter(({ name }) => /^content-security-policy(?:-report-only)?$/i.test(name));
-    const policies = parsePolicies([...texts.map(({ value = "" }) => value), demandedOf.get(requestId) ?? ""]);
-    demandedOf.delete(requestId);
+    const policies = parsePolicies(texts.map(({ value = "" }) => value));
     keepLatest(policiesOf, keyOf(tabId, url), policies, DOCUMENTS_MAX);
     void save();
   },

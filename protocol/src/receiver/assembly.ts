@@ -7,7 +7,7 @@ import type { Codec, Decoder } from "../codec";
 import { generationBytes, symbolsIn, type Geometry } from "../geometry";
 import { LIMITS } from "../limits";
 import type { Coding, FeedbackFrame, MutpMode } from "../types";
-import { OpenGeneration, type Solver } from "./verification";
+import { OpenGeneration, type Packet, type Solver } from "./verification";
 
 /** Tells whether a generation's bytes may be delivered. */
 export interface ByteCheck {
@@ -21,6 +21,12 @@ export interface ByteCheck {
  * delivered at once. Players measure the rate of a link by them, and some begin with the first byte.
  */
 const READABLE_BYTES_MIN = 32 * 1024;
+
+/** A false packet, and the true bytes of its generation. */
+export interface FalsePacket extends Packet {
+  generationIndex: number;
+  bytes: Uint8Array;
+}
 
 class UncodedSolver implements Solver {
   rank = 0;
@@ -88,6 +94,9 @@ export class Assembly {
   epoch = 0;
   /** Proxies that are proven to have sent false packets, each with the generation that proved it, until `exclude`. */
   readonly liars = new Map<number, number>();
+  /** One of each proxy that sent one, until someone takes it. */
+  readonly falsePackets: FalsePacket[] = [];
+  readonly #shown = new Set<number>();
   /** Generations whose bytes turned out false. Each proxy must send every packet of them alone. */
   readonly disputed = new Set<number>();
   readonly #generations = new Map<number, OpenGeneration>();
@@ -283,10 +292,17 @@ export class Assembly {
     if (generation.disputed && !generation.bytes) this.disputed.add(index);
     else this.disputed.delete(index);
     if (!generation.bytes) return;
+    for (const packet of generation.falsePackets) this.#show(packet, index, generation.bytes);
     generation.free();
     this.#generations.delete(index);
     this.#complete.set(index, generation.bytes);
     while (this.#firstOpen < geometry.generationCount && this.#isClosed(this.#firstOpen)) this.#firstOpen++;
+  }
+
+  #show(packet: Packet, generationIndex: number, bytes: Uint8Array): void {
+    if (this.#shown.has(packet.proxyIndex)) return;
+    this.#shown.add(packet.proxyIndex);
+    this.falsePackets.push({ ...packet, generationIndex, bytes });
   }
 
   #isClosed(index: number): boolean {

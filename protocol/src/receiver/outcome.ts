@@ -1,11 +1,18 @@
 /** What a receiver reports to its caller: its events, and its counts. */
 import type { Rejection } from "@tributary/contract";
+import type { Evidence } from "@tributary/contract/evidence";
 import type { Geometry } from "../geometry";
 import type { PlanHead } from "../types";
 import type { Assembly } from "./assembly";
 import type { ProxyStats } from "./proxy-state";
 
+/** Evidence against one of the proxies. */
+export interface ShownEvidence extends Evidence {
+  proxyIndex: number;
+}
+
 export type ReceiverEvent =
+  | { kind: "conviction"; evidence: ShownEvidence }
   | { kind: "head"; head: PlanHead }
   | { kind: "bytes"; offset: number; bytes: Uint8Array }
   | { kind: "complete" }

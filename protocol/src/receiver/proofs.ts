@@ -18,8 +18,9 @@ import {
   type ObjectName,
 } from "@tributary/contract/tree";
 import type { RequestFrame } from "../types";
-import type { ByteCheck } from "./assembly";
+import type { Assembly, ByteCheck } from "./assembly";
 import type { ReceiverOptions } from "./options";
+import type { ReceiverEvent } from "./outcome";
 import { sameBytes } from "./verification";
 
 /** Where the digests of the proof of one piece are among all that a proxy sends. */
@@ -140,6 +141,18 @@ export class ObjectProofs implements ByteCheck {
       if (!leaf || !sameBytes(this.#hash(bytes.subarray(at, at + BLOCK_BYTES)), leaf)) return false;
     }
     return true;
+  }
+
+  /** The next false packet that someone may be shown. */
+  takeConviction(assembly: Assembly | undefined): ReceiverEvent | undefined {
+    const packet = assembly?.falsePackets.shift();
+    if (!packet) return undefined;
+    const { generationIndex, ...shown } = packet;
+    const [offset, end] = this.#bytesOf(generationIndex);
+    const proofs = this.#pieces
+      .filter(({ piece }) => piece * PIECE_BYTES < end && (piece + 1) * PIECE_BYTES > offset)
+      .map(({ known }) => known!);
+    return { kind: "conviction", evidence: { ...shown, offset, proofs } };
   }
 
   #sentBy(proxyIndex: number): Sent {

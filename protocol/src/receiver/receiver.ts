@@ -182,7 +182,7 @@ export class Receiver {
   }
 
   pollEvent(): ReceiverEvent | undefined {
-    return this.#events.shift();
+    return this.#proofs?.takeConviction(this.#assembly) ?? this.#events.shift();
   }
 
   stats(): ReceiverStats {

@@ -2,7 +2,10 @@ import { createHash } from "node:crypto";
 import { BLOCK_BYTES, hexOf, LeafMaker, Tree } from "@tributary/contract/tree";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { encodeFrame, parseFrame } from "../wire/frames";
+import { Conviction } from "@tributary/contract/conviction";
+import { convictionOf, evidenceFault } from "@tributary/contract/evidence";
 import type { ReceiverOptions } from "./options";
+import type { ShownEvidence } from "./outcome";
 import { Receiver } from "./receiver";
 import { xorshift128 } from "../rng";
 import { Sender } from "../sender/sender";
@@ -153,6 +156,7 @@ function exchange(
   const senders: (Sender | undefined)[] = Array.from({ length: proxyCount });
   const received: number[] = [];
   const ends: string[] = [];
+  const shown: ShownEvidence[] = [];
   for (let i = 0; i < proxyCount; i++) receiver.handleProxyReady(i, 0);
   for (let now = 0; now < untilMs && !receiver.finished; now++) {
     receiver.handleTimeout(now);
@@ -177,22 +181,32 @@ function exchange(
     });
     for (let event = receiver.pollEvent(); event; event = receiver.pollEvent()) {
       if (event.kind === "bytes") received.push(...event.bytes);
+      else if (event.kind === "conviction") shown.push(event.evidence);
       else if (event.kind !== "head") ends.push(event.kind);
     }
   }
-  return { received: Uint8Array.from(received), ends, proxies: receiver.stats().proxies };
+  return { received: Uint8Array.from(received), ends, shown, proxies: receiver.stats().proxies };
 }
 
 const lie = (frame: Frame): Frame =>
   frame.type === "data" ? { ...frame, payload: frame.payload.map((byte) => byte ^ 0x55) } : frame;
 
+/** Why Origo would not believe the evidence. */
+function faultIn(evidence: ShownEvidence): string | undefined {
+  const publisher = { key: "A".repeat(43), name: "film" };
+  const conviction = Conviction.parse(convictionOf(evidence, "p1", publisher, object));
+  return evidenceFault(conviction, (text) => Buffer.from(text, "base64"), sha256);
+}
+
 describe.each<MutpMode>(["uncoded-mutp", "coded-mutp", "coded"])("verification: %s", (mode) => {
   test("three of four proxies send false packets, they are excluded, and the bytes are right", () => {
-    const { received, ends, proxies } = exchange(receiverOf(mode, 4), 4, (index, frame) =>
+    const { received, ends, proxies, shown } = exchange(receiverOf(mode, 4), 4, (index, frame) =>
       index < 3 ? lie(frame) : frame,
     );
     expect(received).toEqual(original);
     expect(ends).toEqual(["complete"]);
+    expect(shown.map(({ proxyIndex }) => proxyIndex).sort()).toEqual([0, 1, 2]);
+    for (const evidence of shown) expect(faultIn(evidence)).toBeUndefined();
     expect(proxies.map(({ error }) => error?.kind === "digestMismatch")).toEqual([true, true, true, false]);
     for (const { packets, innovative, duplicate, late, rejected } of proxies)
       expect(packets).toBe(innovative + duplicate + late + rejected);

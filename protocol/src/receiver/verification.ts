@@ -18,7 +18,8 @@ export interface Solver {
   free(): void;
 }
 
-interface Packet {
+/** A packet that is kept until the bytes of its generation are known to be true. */
+export interface Packet {
   readonly proxyIndex: number;
   readonly coding: Coding;
   readonly payload: Uint8Array;
@@ -42,12 +43,16 @@ export class OpenGeneration {
   bytes: Uint8Array | undefined;
   /** Proxies that are proven to have sent a false packet of this generation. */
   readonly liars = new Set<number>();
+  /** Packets that the true bytes have shown to be false, one of each proxy. */
+  readonly falsePackets: Packet[] = [];
   /** Counts how often degrees of freedom were given up that a proxy may have been told of. */
   takenBack = 0;
   /** Undefined while disputed. */
   #together: Solver | undefined;
   readonly #alone = new Map<number, Solver>();
   #packets: Packet[] = [];
+  /** Packets of proxies whose own solution was false. At least one of each such proxy's packets is. */
+  readonly #suspects: Packet[] = [];
   /** This many symbols from the first one on can be read, and `taken` of them were returned. */
   #readable = 0;
   #taken = 0;
@@ -105,6 +110,8 @@ export class OpenGeneration {
   exclude(proxyIndex: number): number {
     const kept = this.#packets.filter((packet) => packet.proxyIndex !== proxyIndex);
     const dropped = this.#packets.length - kept.length;
+    if (this.liars.has(proxyIndex) && !this.bytes)
+      this.#suspects.push(...this.#packets.filter((packet) => packet.proxyIndex === proxyIndex));
     this.liars.delete(proxyIndex);
     if (dropped === 0 || this.bytes) return dropped;
     this.takenBack++;
@@ -125,7 +132,7 @@ export class OpenGeneration {
 
   free(): void {
     this.#freeSolvers();
-    this.#packets.length = 0;
+    this.#packets.length = this.#suspects.length = 0;
   }
 
   #solved(solver: Solver, proxyIndex: number): void {
@@ -152,19 +159,23 @@ export class OpenGeneration {
   /** The true bytes show which of the kept packets were false. None can be false when all were solved together. */
   #settle(bytes: Uint8Array): void {
     this.bytes = bytes;
-    if (!this.disputed) return;
+    const open = [...this.#suspects, ...(this.disputed ? this.#packets : [])];
+    if (open.length === 0) return;
     const { codec, symbolCount, symbolBytes } = this.#options;
     const padded = new Uint8Array(symbolCount * symbolBytes);
     padded.set(bytes);
     const encoder = codec.createEncoder(symbolCount, symbolBytes);
     encoder.setSymbols(0, padded);
     const expected = new Uint8Array(symbolBytes);
-    for (const { proxyIndex, coding, payload } of this.#packets) {
+    for (const packet of open) {
+      const { proxyIndex, coding, payload } = packet;
       if (coding.kind === "systematic")
         expected.set(padded.subarray(coding.symbolIndex * symbolBytes, (coding.symbolIndex + 1) * symbolBytes));
       else if (coding.kind === "seed") encoder.encodeSeeds(Uint32Array.of(coding.seed), expected);
       else encoder.encodeVector(coding.coefficients, expected);
-      if (!sameBytes(expected, payload)) this.liars.add(proxyIndex);
+      if (sameBytes(expected, payload)) continue;
+      if (!this.#suspects.includes(packet)) this.liars.add(proxyIndex);
+      if (!this.falsePackets.some((other) => other.proxyIndex === proxyIndex)) this.falsePackets.push(packet);
     }
     encoder.free();
   }

@@ -79,8 +79,8 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: "truthful proxies blamed instead of liars",
     file: "receiver/verification.ts",
-    find: "if (!sameBytes(expected, payload)) this.liars.add(proxyIndex);",
-    replace: "if (sameBytes(expected, payload)) this.liars.add(proxyIndex);",
+    find: "if (sameBytes(expected, payload)) continue;",
+    replace: "if (!sameBytes(expected, payload)) continue;",
     seed: 4,
   },
   {
