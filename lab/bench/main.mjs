@@ -22,6 +22,14 @@ const BENCHES = {
   gateway: { needs: { compiler: true, tools: [{ name: "ffmpeg", command: "ffmpeg" }] } },
   profile: {},
   memory: {},
+  library: {
+    needs: {
+      tools: [
+        { name: "nginx-light", command: "nginx" },
+        { name: "util-linux", command: "taskset" },
+      ],
+    },
+  },
   capacity: { needs: { tools: [{ name: "util-linux", command: "taskset" }] } },
   extension: { needs: { browser: true }, prepare: buildStandIn },
   codec: { needs: { compiler: true }, uses: [{ browser: true }], prepare: prepareCodec },

@@ -7,7 +7,7 @@ import type { ChunkSource, PlanHead } from "@tributary/protocol";
 import { Digests } from "./digests";
 
 /** A coder copies a generation of 139 KB at a time, so most generations lie within one segment. */
-const SEGMENT_BYTES = 256 * 1024;
+export const SEGMENT_BYTES = 256 * 1024;
 
 /** Names bodies. */
 let bodyCount = 0;
@@ -41,21 +41,26 @@ export class ChunkBody implements ChunkSource {
     return this.#digests.of(start, end);
   }
 
+  /** Takes bytes over that are just one segment, with memory of their own. Copies others. */
   append(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length;) {
       const offset = this.availableBytes % SEGMENT_BYTES;
-      if (offset === 0) this.#addSegment();
-      const piece = bytes.subarray(at, at + SEGMENT_BYTES - offset);
-      this.#segments.at(-1)!.set(piece, offset);
-      this.availableBytes += piece.length;
-      at += piece.length;
+      const segmentBytes = Math.min(SEGMENT_BYTES, this.totalBytes - this.availableBytes + offset);
+      if (offset === 0 && bytes.length === segmentBytes && bytes.buffer.byteLength === segmentBytes)
+        this.#addSegment(bytes);
+      else {
+        if (offset === 0) this.#addSegment(Buffer.allocUnsafeSlow(segmentBytes));
+        this.#segments.at(-1)!.set(bytes.subarray(at, at + segmentBytes - offset), offset);
+      }
+      const count = Math.min(bytes.length - at, segmentBytes - offset);
+      this.availableBytes += count;
+      at += count;
     }
   }
 
-  #addSegment(): void {
-    const byteCount = Math.min(SEGMENT_BYTES, this.totalBytes - this.availableBytes);
-    this.#segments.push(Buffer.allocUnsafeSlow(byteCount));
-    this.heldBytes += byteCount;
+  #addSegment(segment: Uint8Array): void {
+    this.#segments.push(segment);
+    this.heldBytes += segment.length;
   }
 
   /** A copy if the bytes lie in several segments. */

@@ -19,6 +19,7 @@ import {
   Tree,
   type Hash,
 } from "@tributary/contract/tree";
+import { SEGMENT_BYTES } from "../chunk-body";
 import { EgressError, egressError } from "../egress/error";
 import type { Log } from "../log";
 import { KeptTrees } from "./kept-trees";
@@ -59,7 +60,8 @@ interface StoredObject {
   isPinned: boolean;
 }
 
-const READ_BYTES = 16 * BLOCK_BYTES;
+/** Whole blocks, and a segment of a chunk's body, which takes it over without a copy. */
+const READ_BYTES = SEGMENT_BYTES;
 /** File systems give files whole pages. */
 const PAGE_BYTES = 4096;
 const SCANS_AT_ONCE = 64;
