@@ -11,6 +11,7 @@ import { io, type Socket } from "socket.io-client";
 import { startOrigo, type Origo } from "./server";
 import type { FleetProxy, FleetResponse, ProxiesResponse, ProxyControl } from "@tributary/contract/schema";
 import { joinProxy } from "../test/proxy";
+import { fileOf, objectOf, TestPublisher } from "../test/publisher";
 import { startPostgres, type TestPostgres } from "../test/postgres";
 import { startRedis, type TestRedis } from "../test/redis";
 import { startRelay } from "../test/relay";
@@ -84,14 +85,19 @@ async function until<T>(what: string, read: () => Promise<T | undefined | false>
 }
 
 /** A proxy that consists only of its link to Origo. */
-async function register(url: string, name: string): Promise<{ id: string; socket: Socket; controls: ProxyControl[] }> {
+async function register(
+  url: string,
+  name: string,
+  status = statusOf(),
+): Promise<{ id: string; socket: Socket; controls: ProxyControl[] }> {
   const controls: ProxyControl[] = [];
   const hello = helloOf({ name, url: `http://127.0.0.1/${name}` });
   const { id, socket } = await joinProxy(url, folder, hello, (event, message) => {
     if (event === "control") controls.push(message as ProxyControl);
   });
   sockets.push(socket);
-  const beats = setInterval(() => socket.emit("status", statusOf()), 500);
+  const beats = setInterval(() => socket.emit("status", status), 500);
+  await socket.emitWithAck("status", status);
   socket.on("disconnect", () => clearInterval(beats));
   return { id, socket, controls };
 }
@@ -213,4 +219,42 @@ test("cluster: the link for the first admin is the same at all Origos and works 
   } finally {
     await Promise.all(two.map((origo) => origo.close()));
   }
+});
+
+test("cluster: one publishes through all Origos, and each sends players to the holders at the others", async () => {
+  const library = { objects: 0, bytes: 0, freeBytes: 1e9, servedBytes: 0, takenBytes: 0, damagedObjects: 0 };
+  const forgotten: unknown[] = [];
+  const { id, socket } = await register(second().url, "a", statusOf({ library }));
+  socket.on("forget", ({ objects }: { objects: string[] }) => forgotten.push(...objects));
+  const { csrfToken } = (await (await fetch(`${first().url}/v1/login`)).json()) as { csrfToken: string };
+  const headers = { "x-csrf-token": csrfToken };
+  const made = await fetch(`${first().url}/v1/publishers`, { method: "POST", headers });
+  const { code } = (await made.json()) as { code: string };
+  const there = await TestPublisher.make(first().url);
+  const here = there.at(second().url);
+  const [object, files] = [objectOf("media"), [fileOf("a.mp4", "video/mp4", "media")]];
+  expect((await there.act({ kind: "enrol", label: "Ana", code })).status).toBe(200);
+  await until("the key is known", async () => (await here.act({ kind: "list" })).status === 200);
+  await until("the proxy is known", async () => (await fleet(first())).some((proxy) => proxy.id === id));
+  expect((await there.begin("film", 1, files)).body["proxies"]).toMatchObject([{ id }]);
+  const granted = await here.act({ kind: "grants", name: "film", revision: 1, objects: [object] });
+  expect(granted.body["grants"]).toHaveLength(1);
+  expect(await socket.emitWithAck("objects", { isFirst: true, added: [object], removed: [] })).toEqual({
+    unwanted: [],
+  });
+  expect((await there.act({ kind: "release", name: "film", revision: 1 })).status).toBe(200);
+  for (const origo of origos) {
+    const address = `${origo.url}/v/${there.key}/film/a.mp4`;
+    await until("a holder", async () => (await fetch(address, { redirect: "manual" })).status === 307);
+  }
+  // An Origo that comes later asks the others.
+  const third = await startOrigo({
+    ...{ host: "127.0.0.1", port: 0, dataDir: folder, databaseUrl, redisUrl: redis.url },
+    ...{ dashboardDir: folder, login: "off" },
+  });
+  origos.push(third);
+  const address = `${third.url}/v/${there.key}/film/a.mp4`;
+  await until("a holder", async () => (await fetch(address, { redirect: "manual" })).status === 307);
+  expect((await there.at(third.url).act({ kind: "unpublish", name: "film" })).status).toBe(200);
+  await until("the proxy forgets", () => forgotten.includes(object));
 });

@@ -1,12 +1,14 @@
 /**
  * Cluster: several Origos behind a load balancer, over one PostgreSQL and one Redis. Each Origo writes into Redis which
  * proxies are connected to it and how many records it took in. These entries expire soon after their Origo stops. A
- * Redis channel tells the others that something was decided. When Redis is down, each Origo knows only its own proxies,
- * and reads decisions from the database every few seconds.
+ * Redis channel tells the others that something was decided, another one what the libraries of proxies hold. When Redis
+ * is down, each Origo knows only its own proxies, and reads decisions from the database every few seconds.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as after } from "node:timers/promises";
 import { createClient } from "@redis/client";
+import type { ObjectsReport } from "@tributary/contract/publication-schema";
+import type { Holders } from "./holders";
 import type { Registry } from "./registry";
 import type { FleetProxy } from "@tributary/contract/schema";
 import type { Log } from "./telemetry";
@@ -22,6 +24,17 @@ const SILENT_MS_MAX = 5000;
 const KEYS = "tributary:fleet:";
 /** A channel. Each message is the key of the Origo where something was decided. */
 const CHANGED = "tributary:changed";
+/** A channel. Each message is an ObjectsMessage. */
+const OBJECTS = "tributary:objects";
+/** A message has at most so many objects. */
+const OBJECTS_PER_MESSAGE = 1000;
+
+/** What a proxy reported to the Origo `from`. Without a report the proxy left; without a proxy `from` asks for all. */
+interface ObjectsMessage {
+  from: string;
+  proxyId?: string;
+  report?: ObjectsReport;
+}
 
 export interface ClusterOptions {
   redisUrl: string;
@@ -37,6 +50,7 @@ interface Shared {
 
 export interface Own {
   registry: Registry;
+  holders: Holders;
   records: () => number;
   nowMs: () => number;
 }
@@ -81,6 +95,17 @@ export class Cluster {
   /** Joins the others. Calls `onChange` when another Origo has written a decision to the database. */
   async join(own: Own, onChange: () => void): Promise<void> {
     await this.#subscriber.subscribe(CHANGED, (key) => key !== this.#key && onChange());
+    const { holders } = own;
+    holders.onOwn = (proxyId, report) => this.#tell({ proxyId, ...(report === undefined ? {} : { report }) });
+    await this.#subscriber.subscribe(OBJECTS, (text) => this.#hear(JSON.parse(text) as ObjectsMessage, holders));
+    // Messages are lost while Redis is away, so everyone tells and asks again when it is back.
+    const compare = (): void => {
+      this.#tellAll(holders);
+      this.#tell({});
+    };
+    this.#subscriber.on("ready", compare);
+    this.#redis.on("ready", compare);
+    compare();
     const share = (): void => {
       this.#sharing = this.#share(own)
         .catch((error: Error) => this.#log.warn({ event: "redisFailed", reason: error.message }))
@@ -92,6 +117,26 @@ export class Cluster {
   /** Tells the other Origos that something was decided. An Origo that misses this reads the database a little later. */
   tellChange(): void {
     if (this.#redis.isReady) this.#redis.publish(CHANGED, this.#key).catch(() => undefined);
+  }
+
+  #hear({ from, proxyId, report }: ObjectsMessage, holders: Holders): void {
+    if (from === this.#key) return;
+    if (proxyId === undefined) this.#tellAll(holders);
+    else if (report === undefined) holders.handleGone(proxyId, from);
+    else holders.handleReport(proxyId, report, from);
+  }
+
+  #tell(message: Omit<ObjectsMessage, "from">): void {
+    const text = JSON.stringify({ from: this.#key, ...message } satisfies ObjectsMessage);
+    if (this.#redis.isReady) this.#redis.publish(OBJECTS, text).catch(() => undefined);
+  }
+
+  #tellAll(holders: Holders): void {
+    for (const [proxyId, objects] of holders.own())
+      for (let at = 0; at === 0 || at < objects.length; at += OBJECTS_PER_MESSAGE) {
+        const added = objects.slice(at, at + OBJECTS_PER_MESSAGE);
+        this.#tell({ proxyId, report: { isFirst: at === 0, added, removed: [] } });
+      }
   }
 
   /**

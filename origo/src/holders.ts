@@ -4,14 +4,21 @@
  */
 import type { ObjectsReport } from "@tributary/contract/publication-schema";
 
+/** The owner of the proxies that are connected to this Origo. */
+const HERE = "";
+
 export class Holders {
   /** The proxies of each object. */
   readonly #proxies = new Map<string, Set<string>>();
   /** The objects of each proxy. */
   readonly #objects = new Map<string, Set<string>>();
+  /** The Origo that each proxy is connected to. */
+  readonly #owners = new Map<string, string>();
   #count = 0;
   /** Counts up with each change. */
   version = 0;
+  /** Hears what a proxy that is connected to this Origo reports; undefined: it left. */
+  onOwn: (proxyId: string, report: ObjectsReport | undefined) => void = () => undefined;
 
   readonly #entriesMax: () => number;
 
@@ -19,8 +26,13 @@ export class Holders {
     this.#entriesMax = entriesMax;
   }
 
-  handleReport(proxyId: string, { isFirst, added, removed }: ObjectsReport): void {
-    if (isFirst) this.handleGone(proxyId);
+  /** `owner`: another Origo, which the proxy is connected to. */
+  handleReport(proxyId: string, report: ObjectsReport, owner = HERE): void {
+    const { isFirst, added, removed } = report;
+    const isNew = this.#owners.get(proxyId) !== owner;
+    if (isFirst || isNew) this.#forget(proxyId);
+    this.#owners.set(proxyId, owner);
+    if (owner === HERE) this.onOwn(proxyId, report);
     const objects = this.#objects.get(proxyId) ?? new Set();
     this.#objects.set(proxyId, objects);
     for (const object of removed) if (objects.delete(object)) this.#remove(object, proxyId);
@@ -33,11 +45,16 @@ export class Holders {
     this.version++;
   }
 
-  /** The proxy left. It reports everything again when it comes back. */
-  handleGone(proxyId: string): void {
-    for (const object of this.#objects.get(proxyId) ?? []) this.#remove(object, proxyId);
-    this.#objects.delete(proxyId);
-    this.version++;
+  /** The proxy left this Origo, or the `owner`. It reports everything again where it comes back. */
+  handleGone(proxyId: string, owner = HERE): void {
+    if (this.#owners.get(proxyId) !== owner) return;
+    this.#forget(proxyId);
+    if (owner === HERE) this.onOwn(proxyId, undefined);
+  }
+
+  /** What the proxies that are connected to this Origo hold. */
+  own(): [proxyId: string, objects: string[]][] {
+    return [...this.#objects].flatMap(([id, objects]) => (this.#owners.get(id) === HERE ? [[id, [...objects]]] : []));
   }
 
   /** The ids of the proxies that have the object. */
@@ -56,6 +73,13 @@ export class Holders {
     for (const object of objects)
       for (const id of this.#proxies.get(object) ?? []) counts.set(id, (counts.get(id) ?? 0) + 1);
     return counts;
+  }
+
+  #forget(proxyId: string): void {
+    for (const object of this.#objects.get(proxyId) ?? []) this.#remove(object, proxyId);
+    this.#objects.delete(proxyId);
+    this.#owners.delete(proxyId);
+    this.version++;
   }
 
   #add(object: string, proxyId: string): void {

@@ -136,8 +136,151 @@ describe.each(DATABASES)("publishing over %s", (_name, make) => {
     expect((await ask(`${at}master.m3u8`)).status).toBe(404);
     await until(() => a.forgotten.includes(objectOf("two")));
   });
+
+  test("what nobody may do is refused, each by its kind, and nothing is stored", async () => {
+    const proxy = await library("a", 10 * MIB);
+    const stranger = await TestPublisher.make(origo.url);
+    expect(kindOf(await stranger.act({ kind: "list" }))).toBe("403 keyUnknown");
+    expect(kindOf(await stranger.act({ kind: "enrol", label: "Eve", code: "publisher-wrong" }))).toBe("403 wrongCode");
+    expect(kindOf(await stranger.act({ kind: "enrol", label: "Eve", code: "" }))).toBe("403 codeMissing");
+    expect(kindOf(await publisher.post("/v1/publisher", "no JWS at all"))).toBe("400 badRequest");
+    const code = await newCode();
+    expect(kindOf(await publisher.act({ kind: "enrol", label: "Ana", code }))).toBe("200 ok");
+    expect(kindOf(await publisher.act({ kind: "enrol", label: "Ana again", code: "" }))).toBe("200 ok");
+    expect(kindOf(await stranger.act({ kind: "enrol", label: "Eve", code }))).toBe("403 codeUsed");
+
+    const forged = await stranger.signed({ kind: "list", key: publisher.key, atMs: Date.now() });
+    expect(kindOf(await publisher.post("/v1/publisher", forged))).toBe("403 signatureWrong");
+    const manifest = { kind: "manifest", key: publisher.key, name: "film", revision: 1, files: files() };
+    const [head, , tail] = (await publisher.signed(manifest)).split(".");
+    const other = Buffer.from(JSON.stringify({ ...manifest, revision: 2 })).toString("base64url");
+    const changed = await publisher.post("/v1/publications", `${head}.${other}.${tail}`);
+    expect(kindOf(changed)).toBe("403 signatureWrong");
+    for (const wrong of [
+      { ...manifest, files: [] },
+      { ...manifest, name: ".." },
+      { ...manifest, name: "Film" },
+      { ...manifest, files: [fileOf("../master.m3u8", "a/b", "x")] },
+      { ...manifest, files: [fileOf("a/../b", "a/b", "x")] },
+      { ...manifest, files: [fileOf("a", "a/b", "x"), fileOf("a", "a/b", "y")] },
+      { ...manifest, files: [{ path: "a", type: "a/b", object: "x".repeat(66) }] },
+    ])
+      expect(kindOf(await publisher.post("/v1/publications", await publisher.signed(wrong)))).toBe("400 badField");
+    const action = await publisher.signed({ kind: "list", key: publisher.key, atMs: Date.now() - 400_000 });
+    expect((await publisher.post("/v1/publisher", action)).body.error).toMatchObject({ kind: "clockWrong" });
+    expect((await ask(`${origo.url}/v1/publisher`, { method: "POST", body: "x" })).status).toBe(415);
+    const large = await publisher.post("/v1/publications", "x".repeat(4 * MIB + 1));
+    expect(kindOf(large)).toBe("413 bodyTooLarge");
+    expect(kindOf(await publisher.putPlaylist(PLAYLIST))).toBe("404 notFound");
+    const { publications } = (await admin("GET", "/v1/library")).body as never as { publications: unknown[] };
+    expect(publications).toEqual([]);
+
+    expect(kindOf(await publisher.begin("film", 1, files()))).toBe("201 ok");
+    expect(kindOf(await publisher.putPlaylist(PLAYLIST.toLowerCase(), objectOf(PLAYLIST)))).toBe("422 rootMismatch");
+    expect(kindOf(await publisher.act({ kind: "release", name: "film", revision: 1 }))).toBe("409 objectsMissing");
+    expect(kindOf(await publisher.act({ kind: "release", name: "film", revision: 2 }))).toBe("404 notFound");
+    expect(kindOf(await publisher.begin("film", 1, files("other")))).toBe("409 revisionOld");
+    const large10 = [fileOf("b", "a/b", "x")].map((file) => ({ ...file, object: `${"0".repeat(64)}-${11 * MIB}` }));
+    expect((await publisher.begin("big", 1, large10)).body.error).toMatchObject({ kind: "noRoom", got: 11 * MIB });
+    expect(proxy.forgotten).toEqual([]);
+  });
+
+  test("quotas of bytes and publications; a revoked publisher can do nothing", async () => {
+    await enrol();
+    const proxy = await library("a");
+    const change = { baseVersion: 0, values: { "origo.publicationsPerPublisher": 2 }, reason: "a test" };
+    expect((await admin("PUT", "/v1/config", change)).status).toBe(200);
+    expect(kindOf(await admin("PATCH", `/v1/publishers/${publisher.key}`, { quotaBytes: 31_000 }))).toBe("200 ok");
+    expect(kindOf(await publish("one", 1, [proxy]))).toBe("200 ok");
+    const other = await publisher.begin("two", 1, files("another".repeat(1000)));
+    expect(other.body.error).toMatchObject({ kind: "quotaExceeded", limit: 31_000 });
+    expect(kindOf(await publish("two", 1, [proxy]))).toBe("200 ok");
+    expect(kindOf(await publisher.begin("three", 1, files()))).toBe("409 tooManyPublications");
+    // The same objects count once, and a new revision may use them again.
+    expect(kindOf(await publish("one", 2, [proxy]))).toBe("200 ok");
+    // Two publishers may have publications of one name.
+    const second = await TestPublisher.make(origo.url);
+    expect(kindOf(await enrol(second))).toBe("200 ok");
+    expect(kindOf(await second.begin("one", 1, files("second")))).toBe("201 ok");
+
+    expect(kindOf(await admin("DELETE", `/v1/publishers/${publisher.key}`))).toBe("200 ok");
+    expect(kindOf(await publisher.act({ kind: "list" }))).toBe("403 keyRevoked");
+    expect(kindOf(await publisher.act({ kind: "enrol", label: "Ana", code: await newCode() }))).toBe("403 keyRevoked");
+    // What it published plays until an admin unpublishes it.
+    const at = `${origo.url}/v/${publisher.key}/one/master.m3u8`;
+    expect((await ask(at)).status).toBe(200);
+    expect(kindOf(await admin("DELETE", `/v1/publications/${publisher.key}/one`))).toBe("200 ok");
+    expect((await ask(at)).status).toBe(404);
+  });
+
+  test("a restart in mid-publish loses nothing, and what stays pending for a day is dropped", async () => {
+    await enrol();
+    const [a, b] = [await library("a"), await library("b")];
+    const begun = await publisher.begin("film", 1, files());
+    await publisher.putPlaylist(PLAYLIST);
+    await origo.close();
+    origo = await start();
+    publisher = publisher.at(origo.url);
+    const back = await library("a");
+    expect(kindOf(await publisher.begin("film", 1, files()))).toBe("201 ok");
+    expect(begun.body["proxies"]).toHaveLength(2);
+    await back.report([objectOf(SEGMENT)], [], true);
+    expect(kindOf(await publisher.act({ kind: "release", name: "film", revision: 1 }))).toBe("200 ok");
+    expect(kindOf(await publisher.act({ kind: "release", name: "film", revision: 1 }))).toBe("200 ok");
+    expect(kindOf(await publisher.begin("film", 2, files("two")))).toBe("201 ok");
+    await origo.close();
+    skewMs = 86_400_001;
+    origo = await start();
+    publisher = publisher.at(origo.url);
+    const { publications } = (await publisher.act({ kind: "list" })).body as never as { publications: unknown[] };
+    expect(publications).toMatchObject([{ revision: 1, state: "released", missingObjects: 1, holders: [] }]);
+    const lost = await ask(`${origo.url}/v/${publisher.key}/film/seg%201.m4s`);
+    expect(kindOf(lost)).toBe("503 objectsMissing");
+    expect([a.id, b.id]).toContain(back.id);
+  });
+
+  test("players: every page may read, no script of a publisher runs as Origo, and holders come first", async () => {
+    await enrol();
+    const [a] = [await library("a"), await library("b"), await library("c")];
+    const evil = "<html xmlns='http://www.w3.org/1999/xhtml'><script>alert(1)</script></html>";
+    const all = [
+      fileOf("a b/späť.m3u8", "text/html", PLAYLIST),
+      fileOf("x.mpd", "text/html", evil),
+      fileOf("index.html", "text/html", evil),
+      fileOf("nothing.bin", "application/octet-stream", ""),
+    ];
+    await publisher.begin("site", 1, all);
+    for (const content of [PLAYLIST, evil]) expect(kindOf(await publisher.putPlaylist(content))).toBe("204 ok");
+    await a.report([objectOf(evil), objectOf("")]);
+    expect(kindOf(await publisher.act({ kind: "release", name: "site", revision: 1 }))).toBe("200 ok");
+    const at = `${origo.url}/v/${publisher.key}/site`;
+    const playlist = await ask(`${at}/a%20b/${encodeURIComponent("späť")}.m3u8`);
+    expect(playlist.body["text"]).toBe(PLAYLIST);
+    const mpd = await ask(`${at}/x.mpd`);
+    expect(mpd.headers.get("content-type")).toMatch("application/dash+xml");
+    expect(mpd.headers.get("content-security-policy")).toMatch("sandbox");
+    expect(mpd.headers.get("x-content-type-options")).toBe("nosniff");
+    const html = await ask(`${at}/index.html`);
+    expect([html.status, new URL(html.headers.get("location")!).origin]).toEqual([307, a.url]);
+    for (const path of ["/%2e%2e/x.mpd", "/..%2fx.mpd", "/y.mpd", "/x.mpd/"])
+      expect((await ask(at + path)).status).toBe(404);
+    expect((await ask(`${at}/%ff`)).status).toBe(400);
+    const headers = { "if-none-match": mpd.headers.get("etag")!, "cache-control": "max-age=0" };
+    const again = await ask(`${at}/x.mpd`, { headers });
+    expect(again.status).toBe(304);
+    const preflight = await ask(`${at}/index.html`, { method: "OPTIONS", headers: { origin: "https://any.example" } });
+    expect(preflight.headers.get("access-control-allow-headers")).toMatch("range");
+    const described = await ask(`${origo.url}/v1/publications/${publisher.key}/site?count=2`, {
+      headers: { origin: "https://any.example" },
+    });
+    expect(described.headers.get("access-control-allow-origin")).toBe("*");
+    expect(described.body).toMatchObject({ holders: 1, proxies: [{ id: a.id }, {}] });
+    a.socket.disconnect();
+    await until(async () => (await ask(`${at}/index.html`)).status === 503);
+    expect((await admin("GET", "/v1/library")).body["publications"]).toMatchObject([{ missingObjects: 2 }]);
+  });
 });
 
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 10));
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 10));
 }

@@ -126,9 +126,9 @@ export class Publications {
 
   /** The proxies that are to hold a revision's objects. Throws a Refusal if one of the objects is none of its own. */
   async grantees(revision: Revision, objects: readonly string[]): Promise<string[]> {
-    const publication = this.#find(revision);
-    const published = publication && (await this.#read(revision));
-    if (publication === undefined || published === undefined) throw unknownRevision(revision);
+    const publication = await this.#known(revision);
+    const published = await this.#read(revision);
+    if (published === undefined) throw unknownRevision(revision);
     const own = new Set(published.objects);
     const other = objects.find((object) => !own.has(object));
     if (other !== undefined) {
@@ -141,7 +141,8 @@ export class Publications {
   /** Releases a revision if a live proxy holds each of its objects. Throws a Refusal. */
   async release(revision: Revision): Promise<void> {
     const { store, nowMs } = this.#options;
-    const published = this.#find(revision) && (await this.#read(revision));
+    await this.#known(revision);
+    const published = await this.#read(revision);
     if (published === undefined) throw unknownRevision(revision);
     const playlists = await store.missingPlaylists(revision);
     if (playlists.length > 0) throw objectsMissing(playlists, "Origo does not have");
@@ -219,6 +220,14 @@ export class Publications {
 
   #find({ key, name, revision }: Revision): StoredPublication | undefined {
     return this.#byName.get(nameOf({ key, name }))?.find((each) => each.revision === revision);
+  }
+
+  /** It may have begun at another Origo a moment ago. Throws a Refusal if there is no such revision. */
+  async #known(revision: Revision): Promise<StoredPublication> {
+    if (this.#find(revision) === undefined) await this.refresh();
+    const found = this.#find(revision);
+    if (found === undefined) throw unknownRevision(revision);
+    return found;
   }
 
   async #changed(): Promise<void> {

@@ -22,6 +22,8 @@ const CODE_MS = 86_400_000;
 const CLOCK_MS_MAX = 300_000;
 const WINDOW_MS = 10_000;
 const KEYS_MAX = 10_000;
+/** The store is asked for keys that are not known this often at most. */
+const LOOK_MS = 1000;
 /** What a key that is not enrolled may send. */
 const STRANGERS_BYTES_MAX = 4096;
 
@@ -43,6 +45,8 @@ const MESSAGES: Record<PublisherFault, string> = {
 
 export class Publishers {
   #known = new Map<string, StoredPublisher>();
+  /** When the store was asked for a key that was not known. */
+  #lookedMs = -Infinity;
   readonly #guesses: RateLimit;
   readonly #requests: RateLimit;
 
@@ -110,7 +114,7 @@ export class Publishers {
   /** A request of a publisher, or of one that wants to become one. Throws a Refusal. */
   async readAction(text: string): Promise<PublisherAction> {
     const action = await this.#read(text, PublisherAction);
-    if (action.kind !== "enrol" && !this.#known.has(action.key)) throw unknownKey(action.key);
+    if (action.kind !== "enrol" && !(await this.#knows(action.key))) throw unknownKey(action.key);
     const nowMs = this.#options.nowMs();
     const offMs = action.atMs - nowMs;
     if (Math.abs(offMs) <= CLOCK_MS_MAX) return action;
@@ -123,7 +127,7 @@ export class Publishers {
   /** What an enrolled publisher signed. Throws a Refusal. */
   async readSigned<T extends z.ZodTypeAny>(text: string, shape: T): Promise<z.output<T>> {
     const key = keyIn(text);
-    if (key !== undefined && !this.#known.has(key)) throw unknownKey(key);
+    if (key !== undefined && !(await this.#knows(key))) throw unknownKey(key);
     return this.#read(text, shape);
   }
 
@@ -150,6 +154,16 @@ export class Publishers {
     }
     await this.refresh();
     return { key, label, quotaBytes: this.quotaOf(key) };
+  }
+
+  /** The key may have been let in at another Origo a moment ago. */
+  async #knows(key: string): Promise<boolean> {
+    const nowMs = this.#options.nowMs();
+    if (!this.#known.has(key) && Math.abs(nowMs - this.#lookedMs) >= LOOK_MS) {
+      this.#lookedMs = nowMs;
+      await this.refresh();
+    }
+    return this.#known.has(key);
   }
 
   async #read<T extends z.ZodTypeAny>(text: string, shape: T): Promise<z.output<T>> {

@@ -120,7 +120,7 @@ async function serve(call: Call, options: PublishedOptions): Promise<void> {
   const { params, request, response } = call;
   const path = (params["path"] as unknown as string[]).join("/");
   const published = await find(params, options);
-  const file = published.files.get(path);
+  const file = request.path.endsWith("/") ? undefined : published.files.get(path);
   if (file === undefined) throw notFound(`${params["name"]} has no file ${path}`);
   if (isPlaylist(path)) return sendPlaylist(response, path, file.object, options);
   const holder = options.publications.holderOf(published, file.object);

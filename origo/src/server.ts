@@ -234,7 +234,7 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
     refresh().catch((error: Error) => log.warn({ event: "refreshFailed", reason: error.message }));
   const refreshing = repeat(refreshNow, () => configuration.value("origo.refreshMs"));
   configuration.on("change", tellOthers);
-  await cluster?.join({ registry, records: () => records, nowMs }, () => void refreshNow());
+  await cluster?.join({ registry, holders, records: () => records, nowMs }, () => void refreshNow());
   const dropping = repeat(
     () => publications.dropPending().catch((error: Error) => log.warn({ event: "dropFailed", reason: error.message })),
     () => DROP_EVERY_MS,
