@@ -146,7 +146,7 @@ function jsonOf(text: string): unknown {
 
 const sentence = (text: string): string => text.replace(/[^.!?]$/, "$&.");
 
-const ENROL = "Ask Origo's operator for a code (the dashboard makes one), and add --code CODE.";
+const ENROL = "Add it with --code CODE.";
 /** What to do about a refusal. */
 const ADVICE: Record<string, string> = {
   codeExpired: ENROL,

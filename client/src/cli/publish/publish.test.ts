@@ -153,11 +153,11 @@ describe("publish", () => {
     write({ "a.mp4": SEGMENT });
     origo.mood = { code: "right" };
     const without = await run(["publish", "a.mp4"]);
-    expect([without.status, without.stderr]).toEqual([1, expect.stringContaining("add --code CODE")]);
+    expect([without.status, without.stderr]).toEqual([1, expect.stringContaining("Add it with --code CODE")]);
     const wrong = await run(["publish", "a.mp4", "--code", "left"]);
     expect([wrong.status, wrong.stderr]).toEqual([
       1,
-      expect.stringContaining("This code is wrong. Ask Origo's operator"),
+      expect.stringContaining("This code is wrong. Add it with --code CODE"),
     ]);
     expect((await run(["publish", "a.mp4", "--code", "right"])).status).toBe(0);
     expect((await run(["publish", "a.mp4"])).status).toBe(0);
