@@ -108,18 +108,15 @@ export class Tree {
   readonly #levels: Uint8Array[];
   readonly #paddings: Uint8Array[];
 
-  constructor(leaves: Uint8Array, hash: Hash) {
-    const pieceCount = Math.ceil(leaves.length / (PIECE_BLOCKS * DIGEST_BYTES));
+  /** `pieceRoots`: as `pieceRootsOf` gives them, for a caller that has taken its time over them. */
+  constructor(leaves: Uint8Array, hash: Hash, pieceRoots: Uint8Array = joined([...pieceRootsOf(leaves, hash)])) {
     this.leaves = leaves;
     this.#paddings = paddingsOf(hash);
-    let level = leaves.length === 0 ? hash(new Uint8Array()) : leaves;
-    let [width, height] = [powerOfTwo(level.length / DIGEST_BYTES), 0];
-    this.#levels = [];
-    while (true) {
-      if (pieceCount <= 1 ? width === 1 : height >= PIECE_HEIGHT) this.#levels.push(level);
-      if (width === 1) break;
+    let level = pieceRoots;
+    this.#levels = [level];
+    for (let height = PIECE_HEIGHT; level.length > DIGEST_BYTES; height++) {
       level = parentsOf(level, this.#paddings[height]!, hash);
-      [width, height] = [width / 2, height + 1];
+      this.#levels.push(level);
     }
   }
 
@@ -141,6 +138,23 @@ export class Tree {
   }
 }
 
+/** The roots of an object's pieces, one after the other. Those of a long object take a while. */
+export function* pieceRootsOf(leaves: Uint8Array, hash: Hash): Generator<Uint8Array> {
+  const pieceLeavesBytes = PIECE_BLOCKS * DIGEST_BYTES;
+  if (leaves.length === 0) yield hash(new Uint8Array());
+  for (let at = 0; at < leaves.length; at += pieceLeavesBytes)
+    yield pieceRootOf(leaves.subarray(at, at + pieceLeavesBytes), leaves.length <= pieceLeavesBytes, hash);
+}
+
+/** `isOnly`: the object has no other piece, so its tree is not higher than its blocks need. */
+function pieceRootOf(leaves: Uint8Array, isOnly: boolean, hash: Hash): Uint8Array {
+  const paddings = paddingsOf(hash);
+  let [level, height] = [leaves, 0];
+  for (let width = isOnly ? powerOfTwo(leaves.length / DIGEST_BYTES) : PIECE_BLOCKS; width > 1; width /= 2)
+    level = parentsOf(level, paddings[height++]!, hash);
+  return level;
+}
+
 /** The leaves of the piece if the proof is right, otherwise undefined. `proof` is as `Tree.proofOf` makes it. */
 export function checkProof(
   { root, bytes }: ObjectName,
@@ -151,11 +165,7 @@ export function checkProof(
   if (piece < 0 || piece >= pieceCountOf(bytes)) return undefined;
   if (proof.length !== proofDigestsOf(bytes, piece) * DIGEST_BYTES) return undefined;
   const leaves = proof.subarray(0, blocksOfPiece(bytes, piece) * DIGEST_BYTES);
-  const isOnly = pieceCountOf(bytes) === 1;
-  const paddings = paddingsOf(hash);
-  let [level, height] = [leaves, 0];
-  for (let width = isOnly ? powerOfTwo(leaves.length / DIGEST_BYTES) : PIECE_BLOCKS; width > 1; width /= 2)
-    level = parentsOf(level, paddings[height++]!, hash);
+  let level = pieceRootOf(leaves, pieceCountOf(bytes) === 1, hash);
   let index = piece;
   for (let at = leaves.length; at < proof.length; at += DIGEST_BYTES) {
     const beside = proof.subarray(at, at + DIGEST_BYTES);

@@ -1,8 +1,8 @@
 /** The trees of the objects that were used last. The number of their leaves is bounded. */
 import type { Tree } from "@tributary/contract/tree";
 
-/** 32 bytes for each 16 KiB: the trees of 16 GiB. */
-const LEAVES_BYTES_MAX = 32 * 1024 * 1024;
+/** 32 bytes for each 16 KiB: the trees of 64 GiB, as large as a library is by default. */
+const LEAVES_BYTES_MAX = 128 * 1024 * 1024;
 /** A tree takes this much besides its leaves. */
 const TREE_BYTES = 512;
 

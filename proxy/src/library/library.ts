@@ -7,6 +7,7 @@
 import { hash } from "node:crypto";
 import { mkdir, open, readdir, readFile, rm, stat, statfs, type FileHandle } from "node:fs/promises";
 import path from "node:path";
+import { setImmediate } from "node:timers/promises";
 import type { ByteRange, Rejection } from "@tributary/contract";
 import type { LibraryStatus } from "@tributary/contract/schema";
 import {
@@ -15,7 +16,9 @@ import {
   DIGEST_BYTES,
   digestAt,
   hexOf,
+  joined,
   parseObjectId,
+  pieceRootsOf,
   Tree,
   type Hash,
 } from "@tributary/contract/tree";
@@ -70,6 +73,17 @@ const FREE_SPACE_MS = 1000;
 
 const pagesOf = (bytes: number): number => Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES;
 
+/** The event loop is free again after so many pieces, which take about 5 ms. */
+const PIECES_PER_TURN = 64;
+
+/** The tree over these leaves. */
+export async function treeOf(leaves: Uint8Array): Promise<Tree> {
+  const pieceRoots: Uint8Array[] = [];
+  for (const root of pieceRootsOf(leaves, sha256))
+    if (pieceRoots.push(root) % PIECES_PER_TURN === 0) await setImmediate();
+  return new Tree(leaves, sha256, joined(pieceRoots));
+}
+
 /** What an object of so many bytes takes on disk, with its leaves. */
 export const diskBytesOf = (bytes: number): number => pagesOf(bytes) + pagesOf(blockCountOf(bytes) * DIGEST_BYTES);
 
@@ -84,6 +98,9 @@ export class Library {
   #bytes = 0;
   #diskFree = { bytes: 0, atMs: -Infinity };
   reserved: () => Reserved = () => ({ ownBytes: 0, comingBytes: 0, idleBytes: 0 });
+  /** The trees that are being read. */
+  readonly #reading = new Map<string, Promise<Tree>>();
+  /** The objects whose files are being removed. */
   readonly #removing = new Map<string, Promise<void>>();
   onChange: LibraryListener = () => undefined;
 
@@ -154,14 +171,18 @@ export class Library {
     if (!object) throw missing(id);
     this.#objects.delete(id);
     this.#objects.set(id, object);
-    return this.#trees.get(id) ?? this.#readTree(id);
+    const known = this.#trees.get(id) ?? this.#reading.get(id);
+    if (known) return known;
+    const reading = this.#readTree(id).finally(() => this.#reading.delete(id));
+    this.#reading.set(id, reading);
+    return reading;
   }
 
   async #readTree(id: string): Promise<Tree> {
     const name = parseObjectId(id)!;
-    const leaves = await this.#reading(id, () => readFile(this.#leavesFileOf(id)));
+    const leaves = await this.#onDisk(id, () => readFile(this.#leavesFileOf(id)));
     const isWhole = leaves.length === blockCountOf(name.bytes) * DIGEST_BYTES;
-    const tree = isWhole ? new Tree(leaves, sha256) : undefined;
+    const tree = isWhole ? await treeOf(leaves) : undefined;
     if (!tree || hexOf(tree.root) !== name.root) throw await this.#damaged(id, "its leaves do not have its root");
     this.#trees.add(id, tree);
     return tree;
@@ -171,17 +192,17 @@ export class Library {
   async read(id: string, tree: Tree, { start, end }: ByteRange): Promise<ObjectReading> {
     const pieces = this.#pieces(id, tree, start, end + 1);
     const first = await pieces.next();
-    return { body: joined(first, pieces), cancel: () => void pieces.return() };
+    return { body: resumed(first, pieces), cancel: () => void pieces.return() };
   }
 
   async *#pieces(id: string, tree: Tree, start: number, end: number): Pieces {
     const { bytes } = parseObjectId(id)!;
-    const file = await this.#reading(id, () => open(this.#fileOf(id)));
+    const file = await this.#onDisk(id, () => open(this.#fileOf(id)));
     try {
       for (let at = start - (start % BLOCK_BYTES); at < end; at += READ_BYTES) {
         const lastBlockEnd = Math.min(bytes, Math.ceil(end / BLOCK_BYTES) * BLOCK_BYTES);
         const piece = Buffer.allocUnsafeSlow(Math.min(READ_BYTES, lastBlockEnd - at));
-        const got = await this.#reading(id, () => readWhole(file, piece, at));
+        const got = await this.#onDisk(id, () => readWhole(file, piece, at));
         if (got < piece.length) throw await this.#damaged(id, `it has ${at + got} of its bytes`);
         const wrong = wrongBlockOf(piece, tree, at / BLOCK_BYTES);
         if (wrong !== undefined) throw await this.#damaged(id, `block ${wrong} is not what its leaf says`);
@@ -193,7 +214,7 @@ export class Library {
   }
 
   /** Does something with the object's files. If the disk cannot give them, the object is damaged. */
-  async #reading<T>(id: string, read: () => Promise<T>): Promise<T> {
+  async #onDisk<T>(id: string, read: () => Promise<T>): Promise<T> {
     try {
       return await read();
     } catch (error) {
@@ -313,7 +334,7 @@ export function full(got: number, limit: number): Rejection {
   return { kind: "libraryFull", message, got, limit };
 }
 
-async function* joined(first: IteratorResult<Uint8Array, void>, others: Pieces): Pieces {
+async function* resumed(first: IteratorResult<Uint8Array, void>, others: Pieces): Pieces {
   try {
     if (!first.done) yield first.value;
     yield* others;

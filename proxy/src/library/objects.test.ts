@@ -1,11 +1,12 @@
 /** The library over HTTP, on a real disk and real sockets. */
+import { spawnSync } from "node:child_process";
 import { mkdtemp, open, readdir, rm, truncate, writeFile } from "node:fs/promises";
 import http from "node:http";
 import net, { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Rejection } from "@tributary/contract";
-import { checkProof, parseObjectId, pieceCountOf } from "@tributary/contract/tree";
+import { checkProof, hexOf, objectId, parseObjectId, pieceCountOf } from "@tributary/contract/tree";
 import { bytesOf, grantOf, idOf, KEYS, treeOf } from "../../test/objects";
 import { ChunkStore } from "../chunks";
 import { Clients } from "../clients";
@@ -14,7 +15,7 @@ import { makeApp } from "../http";
 import { OrigoKeys } from "../origo-keys";
 import { Shaper } from "../shaper";
 import { grantFault } from "./grants";
-import { Library, sha256 } from "./library";
+import { Library, sha256, treeOf as treeOfLeaves } from "./library";
 import { ObjectOrigin } from "./object-origin";
 import { Uploads } from "./uploads";
 
@@ -45,9 +46,14 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-async function makeStore(cacheBytes = 0): Promise<Made> {
-  const dir = await mkdtemp(path.join(tmpdir(), "library-"));
-  closing.push(() => rm(dir, { recursive: true, force: true }));
+async function makeFolder(): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), "library-"));
+  closing.push(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+async function makeStore(cacheBytes = 0, folder?: string): Promise<Made> {
+  const dir = folder ?? (await makeFolder());
   const made = {
     dir,
     limits: { libraryBytes: 2 ** 40, uploadsMax: 8, addressUploads: 8 },
@@ -316,6 +322,65 @@ test("library: when there is no room, unpinned objects go first, and pinned ones
   // HEAD with a grant means that a publication is to have the object.
   await offsetOf(made, idOf(a));
   expect((await send(made, idOf(b), b)).status).toBe(507);
+});
+
+test("library: an object of 10 GB is proven and read at its end, and its tree leaves the event loop free", async () => {
+  const made = await makeStore();
+  const bytes = 10 * 2 ** 30 + 1;
+  const block = sha256(new Uint8Array(16_384));
+  const leaves = Buffer.alloc((32 * (bytes - 1)) / 16_384 + 32).fill(block);
+  sha256(new Uint8Array(1)).forEach((byte, at) => (leaves[leaves.length - 32 + at] = byte));
+  const id = objectId({ root: hexOf((await treeOfLeaves(leaves)).root), bytes });
+  const file = path.join(made.dir, "objects", id);
+  await writeFile(file, "");
+  await truncate(file, bytes);
+  await writeFile(`${file}.leaves`, leaves);
+  await made.restart();
+  const turns = setInterval(() => turnCount++, 1);
+  let turnCount = 0;
+  const last = await ask(made, id, { range: `bytes=${bytes - 100_000}-` });
+  clearInterval(turns);
+  expect(turnCount).toBeGreaterThan(20);
+  expect(last.headers.get("content-range")).toBe(`bytes ${bytes - 100_000}-${bytes - 1}/${bytes}`);
+  expect((await bodyOf(last)).equals(Buffer.alloc(100_000))).toBe(true);
+  const piece = pieceCountOf(bytes) - 1;
+  const proof = await bodyOf(await fetch(`${made.url}${id}/proof?first=${piece}&last=${piece}`));
+  expect(checkProof(parseObjectId(id)!, piece, proof, sha256)).toBeDefined();
+  const whole = await ask(made, id);
+  expect(whole.headers.get("content-length")).toBe(String(bytes));
+  await whole.body!.cancel();
+});
+
+/** A file system of 2 MB; undefined where the machine does not let this process mount one. */
+async function smallDisk(): Promise<string | undefined> {
+  const folder = await makeFolder();
+  const { status } = spawnSync("mount", ["-t", "tmpfs", "-o", "size=2m", "tmpfs", folder]);
+  if (status !== 0) return undefined;
+  closing.push(() => void spawnSync("umount", [folder]));
+  return folder;
+}
+
+test("library: a disk that fills up during an upload refuses it, and nothing is half taken", async () => {
+  const disk = await smallDisk();
+  if (disk === undefined) return console.warn("not tested: this machine lets nobody mount a small disk");
+  const made = await makeStore(0, path.join(disk, "library"));
+  const [kept, bytes] = [bytesOf(100_000, 2), bytesOf(1_500_000)];
+  const id = idOf(bytes);
+  await send(made, idOf(kept), kept);
+  const headers = { authorization: `Bearer ${grantOf(id)}`, "upload-offset": "0", "content-length": bytes.length };
+  const request = http.request(made.url + id, { method: "PATCH", headers });
+  const answered = new Promise<http.IncomingMessage>((resolve) => request.once("response", resolve));
+  request.on("error", () => undefined).write(bytes.subarray(0, 500_000));
+  while ((await offsetOf(made, id)) !== "500000") await new Promise((resolve) => setTimeout(resolve, 5));
+  await writeFile(path.join(disk, "filler"), Buffer.alloc(1_200_000));
+  request.end(bytes.subarray(500_000));
+  expect((await answered).statusCode).toBe(507);
+  expect(await readdir(path.join(disk, "library", "parts"))).toEqual([]);
+  const soon = await send(made, id, bytes);
+  expect([soon.status, await kindOf(soon)]).toEqual([507, "libraryFull"]);
+  expect((await bodyOf(await ask(made, idOf(kept)))).equals(kept)).toBe(true);
+  await rm(path.join(disk, "filler"));
+  expect((await send(made, id, bytes)).status).toBe(201);
 });
 
 test("library: one upload at a time writes an object, and uploads are counted", async () => {

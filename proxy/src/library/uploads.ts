@@ -6,10 +6,10 @@
  */
 import { open, readdir, rename, rm, stat, type FileHandle } from "node:fs/promises";
 import path from "node:path";
-import { hexOf, LeafMaker, parseObjectId, Tree } from "@tributary/contract/tree";
+import { hexOf, LeafMaker, parseObjectId, type Tree } from "@tributary/contract/tree";
 import { EgressError, egressError } from "../egress/error";
 import type { Log } from "../log";
-import { diskBytesOf, full, sha256, syncDirectory, type Library, type Reserved } from "./library";
+import { diskBytesOf, full, sha256, syncDirectory, treeOf, type Library, type Reserved } from "./library";
 
 export interface UploadsOptions {
   library: Library;
@@ -185,7 +185,7 @@ export class Uploads {
         leaves.update(piece);
       }
       if (part.offset < bytes) return false;
-      await this.#finish(id, part, file, new Tree(leaves.finish().slice(), sha256));
+      await this.#finish(id, part, file, await treeOf(leaves.finish().slice()));
       return true;
     } finally {
       await file.close();
