@@ -205,7 +205,9 @@ export class Publications {
       state,
       files,
       bytes,
-      holders: holders.map((id) => ({ id, name: names.get(id) ?? id })),
+      holders: holders
+        .map((id) => ({ id, name: names.get(id) ?? id }))
+        .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)),
       missingObjects: published === undefined ? 0 : this.#missing(published.objects).length,
       atMs,
       address: addressOf(base, publication),
