@@ -25,7 +25,7 @@ import { HttpDelivery } from "./http-delivery";
 import { objectRoutes, type ObjectRoutesOptions } from "./library/objects-http";
 import { hostForLog, type Log } from "./log";
 import type { Yield } from "./outlet";
-import { refuse, SANDBOX } from "./refusal";
+import { limitBody, refuse, SANDBOX } from "./refusal";
 
 export interface HttpOptions extends ObjectRoutesOptions {
   health: () => { status: "starting" | "ok" | "draining"; name: string; engine: string; sessions: number };
@@ -40,7 +40,6 @@ export interface HttpOptions extends ObjectRoutesOptions {
   pageOrigins: readonly string[];
 }
 
-const BODY_MS_MAX = 30_000;
 const OFFER_BYTES_MAX = 32 * 1024;
 const SessionRequest = z
   .object({ sdp: z.string().min(1).max(OFFER_BYTES_MAX), token: z.string().max(LIMITS.tokenBytesMax).optional() })
@@ -86,14 +85,11 @@ export function makeApp(options: HttpOptions): Express {
   return app;
 }
 
-/** A body that takes too long ends its connection. Uploads have a limit of their own, because objects are long. */
 const endSlowBodies: RequestHandler = (request, _response, next) => {
-  const { headers, method } = request;
+  const { headers, method, path } = request;
   const hasBody = headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
-  if (hasBody && method !== "PATCH") {
-    const timer = setTimeout(() => request.socket.destroy(), BODY_MS_MAX);
-    request.once("close", () => clearTimeout(timer));
-  }
+  // Uploads have limits of their own, because objects are long.
+  if (hasBody && !(method === "PATCH" && path.startsWith("/v1/objects/"))) limitBody(request);
   next();
 };
 

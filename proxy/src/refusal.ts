@@ -1,5 +1,5 @@
-/** Refusal: how the HTTP endpoint answers with an error. */
-import type { Response } from "express";
+/** Refusal: how the HTTP endpoint answers with an error, and how it ends requests that do not end. */
+import type { Request, Response } from "express";
 import type { Rejection, RejectionKind } from "@tributary/contract";
 
 /** Without it, an origin's page that is opened from here would run scripts under the proxy's name. */
@@ -40,4 +40,13 @@ const STATUS_OF: Partial<Record<RejectionKind, number>> = {
 export function refuse(response: Response, rejection: Rejection): void {
   response.removeHeader("Content-Security-Policy");
   response.status(STATUS_OF[rejection.kind] ?? 502).json({ error: rejection });
+}
+
+const BODY_MS_MAX = 30_000;
+
+/** If the rest of the body does not come in time, the connection ends. */
+export function limitBody(request: Request): void {
+  if (request.closed) return;
+  const timer = setTimeout(() => request.socket.destroy(), BODY_MS_MAX).unref();
+  request.once("close", () => clearTimeout(timer));
 }

@@ -154,9 +154,14 @@ export class Library {
     return { objects: this.#objects.size, bytes: this.#bytes, freeBytes: this.freeBytes, servedBytes, ...this.#counts };
   }
 
-  /** What new objects may take, if nothing is evicted. */
+  /** What new objects may take, if all that may be evicted is. */
   get freeBytes(): number {
-    return Math.max(0, this.#room());
+    return Math.max(0, this.#room() + sumOf(this.#evictable()) + this.reserved().idleBytes);
+  }
+
+  /** The least recently used one first. */
+  #evictable(): [string, StoredObject][] {
+    return [...this.#objects].filter(([, { isPinned }]) => !isPinned);
   }
 
   /** Negative if the uploads need more than there is. */
@@ -288,10 +293,8 @@ export class Library {
    */
   async makeRoom(bytes: number, giveUpPart: () => Promise<void>): Promise<number | undefined> {
     await this.#findFreeSpace(0);
-    const evictable = [...this.#objects].filter(([, { isPinned }]) => !isPinned);
-    const evictableBytes = evictable.reduce((sum, [, { diskBytes }]) => sum + diskBytes, 0);
-    const mostBytes = this.#room() + evictableBytes + this.reserved().idleBytes;
-    if (bytes > mostBytes) return Math.max(0, mostBytes);
+    if (bytes > this.freeBytes) return this.freeBytes;
+    const evictable = this.#evictable();
     while (bytes > this.#room() && (evictable.length > 0 || this.reserved().idleBytes > 0)) {
       const next = evictable.shift();
       await (next ? this.remove(next[0]) : giveUpPart());
@@ -325,6 +328,9 @@ export class Library {
 const LEAVES = ".leaves";
 /** The file is gone, cut or unreadable. */
 const DAMAGE_CODES = new Set(["ENOENT", "EIO", "EUCLEAN", "EBADMSG"]);
+
+const sumOf = (objects: readonly [string, StoredObject][]): number =>
+  objects.reduce((sum, [, { diskBytes }]) => sum + diskBytes, 0);
 
 export const missing = (id: string): EgressError =>
   egressError("objectMissing", `This proxy does not have the object ${id}.`);

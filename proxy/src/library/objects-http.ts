@@ -11,7 +11,7 @@ import type { Client } from "../clients";
 import { EgressError, egressError } from "../egress/error";
 import { HttpDelivery } from "../http-delivery";
 import type { Log } from "../log";
-import { refuse, SANDBOX } from "../refusal";
+import { limitBody, refuse, SANDBOX } from "../refusal";
 import type { Shaper } from "../shaper";
 import type { Allowance } from "../token";
 import { missing, type Library } from "./library";
@@ -58,10 +58,15 @@ export function objectRoutes(options: ObjectRoutesOptions): Router {
   router.head("/:id", (request, response) => answerHead(options, request, response));
   router.get("/:id", (request, response) => give(options, request, response));
   router.get("/:id/proof", (request, response) => giveProof(options, request, response));
-  router.patch("/:id", (request, response) => takeUpload(options, request, response));
-  router.use((_request, response) =>
-    refuse(response, { kind: "methodNotAllowed", message: "Use GET, HEAD or PATCH of /v1/objects/ID." }),
-  );
+  router.patch("/:id", async (request, response) => {
+    await takeUpload(options, request, response);
+    // What was answered before its end must still end.
+    if (!request.complete) limitBody(request);
+  });
+  router.use((request, response) => {
+    limitBody(request);
+    refuse(response, { kind: "methodNotAllowed", message: "Use GET, HEAD or PATCH of /v1/objects/ID." });
+  });
   return router;
 }
 

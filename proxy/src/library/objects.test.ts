@@ -313,7 +313,9 @@ test("library: when there is no room, unpinned objects go first, and pinned ones
   const full = await send(made, idOf(c), c);
   expect([full.status, await kindOf(full)]).toEqual([507, "libraryFull"]);
   expect(made.library.ids).toEqual([idOf(a), idOf(b)]);
+  expect(made.library.freeBytes).toBeLessThan(100_000);
   made.library.pin([idOf(a), idOf(b)], false);
+  expect(made.library.freeBytes).toBe(made.limits.libraryBytes);
   await ask(made, idOf(a));
   expect((await send(made, idOf(c), c)).status).toBe(201);
   expect(made.library.ids).toEqual([idOf(a), idOf(c)]);
