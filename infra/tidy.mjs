@@ -12,7 +12,7 @@ import { root } from "./setup.mjs";
 
 const LINES_MAX = 500;
 const COLUMNS_MAX = 120;
-const DOCS_WORDS_MAX = 9800;
+const DOCS_WORDS_MAX = 10300;
 const RESULTS_LINES_MAX = 200;
 
 /** Files that a program writes. */

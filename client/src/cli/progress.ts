@@ -10,7 +10,7 @@ export class Progress {
   readonly #client: { readonly live: Sources };
   readonly #totalBytes: number | null;
   #bytes: number;
-  #samples: { ms: number; bytes: number }[] = [];
+  #samples: { ms: number; bytes: number }[];
   readonly #line = new LiveLine();
   readonly #timer: ReturnType<typeof setInterval> | undefined;
 
@@ -18,6 +18,7 @@ export class Progress {
   constructor(client: { readonly live: Sources }, offset: number, totalBytes: number | null) {
     this.#client = client;
     this.#bytes = offset;
+    this.#samples = [{ ms: performance.now(), bytes: offset }];
     this.#totalBytes = totalBytes;
     if (this.#line.isShown) this.#timer = setInterval(() => this.#show(), EVERY_MS);
   }

@@ -21,8 +21,8 @@ export const keyFileDefault = (): string => path.join(configFolder(), "publisher
 export async function loadOrMakeKey(file: string): Promise<OwnKey> {
   if (await make(file))
     say(
-      `Made your publisher's key: ${file}. Keep it, and keep a copy: only who has it can change or withdraw ` +
-        "what you publish.\n",
+      `Made your publisher's key: ${file}\n` +
+        "Keep a copy of it: only who has it can change or withdraw what you publish.\n",
     );
   return loadKey(file);
 }

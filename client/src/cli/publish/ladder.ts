@@ -163,7 +163,8 @@ async function encode(
     const micros = /^out_time_us=(\d+)$/m.exec(text)?.[1];
     const speed = /^speed= *([\d.]+x)$/m.exec(text)?.[1] ?? "";
     if (micros === undefined || isQuiet) return;
-    const done = Math.min(film.seconds, Number(micros) / 1e6);
+    const isEnd = /^progress=end$/m.test(text);
+    const done = isEnd ? film.seconds : Math.min(film.seconds, Number(micros) / 1e6);
     const left = speed === "" ? "" : `  ${clock((film.seconds - done) / Math.max(0.001, parseFloat(speed)))} left`;
     line.draw((columns) =>
       `${bar(done, film.seconds)} ${clock(done)} of ${clock(film.seconds)}  ${speed}${left}`.slice(0, columns),
