@@ -9,6 +9,8 @@ import { ask, HttpFault, pause, type Answer } from "./http";
 const PARALLEL = 4;
 /** In a row, without a new byte at the proxy: about half a minute. */
 const RETRIES = 6;
+/** A proxy that only keeps silent is given up after this long. */
+const STALL_MS = 90_000;
 /** One request brings so many bytes at most, so that a grant or a server between does not end a long one. */
 const PART_BYTES = 64 * 1024 * 1024;
 /** Of these kinds another try can end well. */
@@ -94,6 +96,7 @@ class ObjectUpload {
   }
 
   async run(): Promise<void> {
+    let heldMs = performance.now();
     for (let tries = 0; ; tries++) {
       const grant = this.#grants.of(this.#source.object);
       const before = this.#heldBytes;
@@ -103,8 +106,8 @@ class ObjectUpload {
         await checkUnchanged(this.#source);
         if (!(error instanceof HttpFault) || !(error.isTransient || PASSING_KINDS.includes(error.kind))) throw error;
         if (error.kind === "grantExpired") this.#grants.forget(this.#source.object, grant);
-        if (this.#heldBytes > before) tries = 0;
-        if (tries >= RETRIES) throw error;
+        if (this.#heldBytes > before) [tries, heldMs] = [0, performance.now()];
+        if (tries >= RETRIES || performance.now() - heldMs > STALL_MS) throw error;
         await pause(tries, error);
       }
     }
