@@ -261,6 +261,7 @@ export class Proxy {
     this.#udp?.close();
     this.#chunks.close();
     this.#objects?.uploads.close();
+    this.#objects?.library.close();
     await this.#coder.close();
     this.#egress.close();
     this.#http.closeAllConnections();

@@ -26,6 +26,7 @@ import { SEGMENT_BYTES } from "../chunk-body";
 import { EgressError, egressError } from "../egress/error";
 import type { Log } from "../log";
 import { KeptTrees } from "./kept-trees";
+import { lockFolder } from "./lock";
 
 export const sha256: Hash = (bytes) => hash("sha256", bytes, "buffer");
 
@@ -96,6 +97,7 @@ export class Library {
   readonly #counts = { takenBytes: 0, damagedObjects: 0 };
   #objectsBytes = 0;
   #bytes = 0;
+  #unlock: () => void = () => undefined;
   #diskFree = { bytes: 0, atMs: -Infinity };
   reserved: () => Reserved = () => ({ ownBytes: 0, comingBytes: 0, idleBytes: 0 });
   /** The trees that are being read. */
@@ -112,10 +114,11 @@ export class Library {
     this.partsDir = path.join(options.dir, "parts");
   }
 
-  /** Finds the objects on disk. Takes out what cannot be whole. Rejects when the folder cannot be used. */
+  /** Finds the objects on disk. Takes out what cannot be whole. Rejects when the folder cannot be used or is in use. */
   async open(): Promise<void> {
     await mkdir(this.#objectsDir, { recursive: true });
     await mkdir(this.partsDir, { recursive: true });
+    await this.#lock();
     await syncDirectory(this.#options.dir);
     const names = new Set(await readdir(this.#objectsDir));
     const found: { id: string; usedMs: number }[] = [];
@@ -130,6 +133,21 @@ export class Library {
     found.sort((a, b) => a.usedMs - b.usedMs);
     for (const { id } of found) this.#enter(id);
     await this.#findFreeSpace();
+  }
+
+  close(): void {
+    this.#unlock();
+  }
+
+  /** Some file systems have no sockets, and then the operator must keep other proxies off. */
+  async #lock(): Promise<void> {
+    try {
+      this.#unlock = await lockFolder(this.#options.dir);
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code === undefined) throw error;
+      this.#options.log("libraryNotLocked", { reason: message });
+    }
   }
 
   /** Undefined if the object's files are not both there with the right lengths. */

@@ -68,6 +68,7 @@ async function makeStore(cacheBytes = 0, folder?: string): Promise<Made> {
   let server: http.Server | undefined;
   const stop = async (): Promise<void> => {
     made.uploads?.close();
+    made.library?.close();
     server?.closeAllConnections();
     await new Promise<unknown>((resolve) => (server ? server.close(resolve) : resolve(undefined)));
   };
@@ -303,6 +304,19 @@ test("library: what a start finds: whole objects stay, torn ones and strangers g
   expect(made.library.ids).toEqual([idOf(kept)]);
   expect(await readdir(objects)).toEqual([idOf(kept), `${idOf(kept)}.leaves`]);
   expect(await readdir(path.join(made.dir, "parts"))).toEqual([]);
+});
+
+test("library: a second proxy is kept off the folder, and a lock that a kill left is not in the way", async () => {
+  const made = await makeStore();
+  const second = () => new Library({ dir: made.dir, bytesMax: () => 2 ** 30, log: () => undefined });
+  await expect(second().open()).rejects.toThrow(`another proxy uses the library ${made.dir}`);
+  made.library.close();
+  const script = `require("net").createServer().listen(process.argv[1], () => process.kill(process.pid, "SIGKILL"))`;
+  spawnSync(process.execPath, ["-e", script, path.join(made.dir, "lock")]);
+  expect(await readdir(made.dir)).toContain("lock");
+  const third = second();
+  await third.open();
+  third.close();
 });
 
 test("library: when there is no room, unpinned objects go first, and pinned ones never", async () => {
