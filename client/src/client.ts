@@ -187,6 +187,9 @@ export class ProxyClient {
     };
   }
 
+  /** Whether this is the address of a published file at this Origo. Its bytes are checked by a signature. */
+  readonly isPublished = (url: string): boolean => this.#publications.addressOf(url) !== undefined;
+
   /** A copy of the totals so far. */
   get live(): LiveStats {
     const { downloads, deliveredBytes, directBytes, fallbacks } = this.#board;

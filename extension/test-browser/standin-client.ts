@@ -29,6 +29,7 @@ export function createBrowserClient(): Client {
       counts.warmCount += 1;
       return new Promise((resolve) => setTimeout(resolve, WARM_MS));
     },
+    isPublished: () => false,
     check: () => undefined,
     reportError: () => undefined,
     close: async () => undefined,

@@ -39,6 +39,8 @@ export interface Given {
   bytes?: number;
   headError?: Error;
   bodyError?: Error;
+  /** The address is one of a published file. */
+  isPublished?: boolean;
 }
 
 function download(
@@ -82,6 +84,7 @@ export function make(given: Given = {}, settings: Partial<Settings> = {}, trust 
       asked.push({ url, options });
       return download(given, aborted);
     },
+    isPublished: () => given.isPublished ?? false,
     detours,
     trust,
     pace,

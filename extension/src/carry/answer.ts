@@ -60,7 +60,11 @@ export function respond(
       },
       bytes: (bytes) => answer?.push(bytes),
       end: () => end(() => answer?.close()),
-      error: () => end(() => answer?.fail(new OwnTypeError(WORDS.inStream), new OwnTypeError(WORDS.inWhole))),
+      error: () =>
+        end(() => {
+          answer?.fail(new OwnTypeError(WORDS.inStream), new OwnTypeError(WORDS.inWhole));
+          reject(new OwnTypeError(WORDS.noAnswer));
+        }),
     });
     const end = (last: () => void): void => {
       isOver = true;

@@ -89,6 +89,37 @@ describe("carried request: the site is asked beside the proxies", () => {
   });
 });
 
+describe("carried request: sealed", () => {
+  const SEALED = { type: "sealed", id: 1 } as const;
+
+  test.each<[string, string[], (made: ReturnType<typeof make>) => void]>([
+    ["fails", [], ({ receive }) => receive({ type: "failed", id: 1 })],
+    ["fails in the middle", ["head"], ({ receive, data }) => receive(HEAD, data(0, 400), { type: "failed", id: 1 })],
+    ["ends early", ["head"], ({ receive, data }) => receive(HEAD, data(0, 400), { type: "end", id: 1 })],
+    ["is lost", [], ({ lose }) => lose()],
+    ["cannot give the form that the page wants", [], ({ carried }) => carried.useSite()],
+  ])("if the transport %s, the site is not asked", async (_name, before, end) => {
+    const made = make();
+    made.receive(SEALED);
+    made.advance(10 * PATIENCE_MS);
+    end(made);
+    await settle();
+    expect([made.seen.events, made.seen.ranges, made.sites.length]).toEqual([[...before, "error"], [], 0]);
+  });
+
+  test("the site that was asked before is not used", async () => {
+    const { seen, sites, advance, receive, data } = make();
+    advance(REPLY_MS);
+    receive(SEALED);
+    expect(sites[0]?.isAborted).toBe(true);
+    receive(HEAD, data(0, 400));
+    advance(10 * STALL_MS);
+    receive(data(400, 1000), { type: "end", id: 1 });
+    await settle();
+    expect([seen.events, seen.bytes.length, seen.ranges]).toEqual([["head", "end"], 1000, []]);
+  });
+});
+
 describe("carried request: what the site sent is told for the record", () => {
   const END = { type: "failed", id: 1 } as const;
 

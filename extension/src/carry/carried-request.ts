@@ -3,7 +3,8 @@
  * Its events are either `native` (the site's own answer serves the page), or `head`, then `bytes` in order, then `end`
  * or `error`. If the proxies are slow, the site is asked beside them, and the first answer serves the page. If the
  * proxies fail or stall in the middle, the browser's own fetch gets the rest by a Range from the delivered offset. The
- * browser's CORS decision thus holds, and the rest must be of the same representation.
+ * browser's CORS decision thus holds, and the rest must be of the same representation. A sealed request is never asked
+ * of the site: without the transport it ends in `error`.
  */
 import type { CarriedRequestEvents, MediaRequest, RequestHandle, SiteBody, SiteRequest } from "../shared/carry";
 import type { AbortReason, Fetched, PageResponseHead, Player, ToPage, SiteHead } from "../shared/messages";
@@ -54,6 +55,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
   #failedSite: Site | null = null;
   #hedgeTimer: unknown;
   #isCompared = false;
+  #isSealed = false;
   #rest: AbortController | null = null;
   /** The site sends the bytes from here on. */
   #restOffset = 0;
@@ -106,6 +108,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
     this.#endCall("form");
     this.#endAsker();
     this.#endRest();
+    if (this.#isSealed) return this.#finish("error");
     this.#serveSite(this.#events.askSite());
   }
 
@@ -126,6 +129,10 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
       case "wait":
         this.#page.asked.note(this.#request.url, this.#lastProgressMs);
         return this.#setHedge(message.hedgeMs);
+      case "sealed":
+        this.#isSealed = true;
+        this.#failedSite = null;
+        return this.#endAsker();
       case "native":
         this.#isCalling = false;
         this.#isCompared = message.compare;
@@ -151,7 +158,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
   }
 
   #handleTick(nowMs: number): void {
-    const isWaiting = this.#head !== null && this.#delivered === this.#credited;
+    const isWaiting = !this.#isSealed && this.#head !== null && this.#delivered === this.#credited;
     if (isWaiting && !this.#isRestRefused && nowMs - this.#lastProgressMs > STALL_MS) this.#askForRest();
   }
 
@@ -213,6 +220,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
   #failOver(): void {
     if (this.#over) return;
     this.#endCall();
+    if (this.#isSealed) return this.#finish("error");
     if (this.#head === null) return this.#failedSite === null ? this.#askSite() : this.#serveSite(this.#failedSite);
     if (this.#isWhole() && this.#head.totalBytes !== null) return this.#close("end");
     this.#askForRest();

@@ -7,6 +7,8 @@ interface Words {
   /** A body that breaks off: to who reads the stream, and to who reads the whole body. */
   inStream: string;
   inWhole: string;
+  /** A request without an answer. */
+  noAnswer: string;
   /** Why the state of an XMLHttpRequest forbids something. `isSending` says that it has sent and has no head yet. */
   forbids: (rule: StateRule, isSending: boolean) => string;
   /** Whether `response` is an empty buffer, and not null, after an error of an XMLHttpRequest. */
@@ -24,6 +26,7 @@ const LOADING_IN_CHROMIUM: Partial<Record<StateRule, string>> = {
 const CHROMIUM: Words = {
   inStream: "network error",
   inWhole: "Failed to fetch",
+  noAnswer: "Failed to fetch",
   forbids: (rule) => {
     const doing = isOneOf(PROPERTIES, rule) ? `set the '${rule}' property` : `execute '${rule}'`;
     const why = LOADING_IN_CHROMIUM[rule] ?? "The object's state must be OPENED.";
@@ -40,6 +43,7 @@ const LOADING_IN_FIREFOX: Partial<Record<StateRule, string>> = {
 const FIREFOX: Words = {
   inStream: "Error in input stream",
   inWhole: "Content-Length header of network response exceeds response Body.",
+  noAnswer: "NetworkError when attempting to fetch resource.",
   forbids: (rule, isSending) => {
     const loading = LOADING_IN_FIREFOX[rule];
     const state =

@@ -36,7 +36,8 @@ export interface SiteRequest {
 }
 
 /**
- * The events are either `native`, or `head`, then `bytes` in order, then `end` or `error`. All come after `carry` has
+ * The events are either `native`, or `head`, then `bytes` in order, then `end` or `error`. `error` may come without a
+ * head. All come after `carry` has
  * returned.
  */
 export interface CarriedRequestEvents<Site extends SiteRequest = SiteRequest> {

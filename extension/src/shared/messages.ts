@@ -95,13 +95,16 @@ export type ToTransport =
   | { type: "limited"; url: string };
 
 /**
- * To the page. For one `get`: `wait`*, then either `native`, or `head` then `data`* then `end` or `failed`. The reason
- * is not sent: it names proxies and Origo, and only the popup shows it. For one `compare`: `enough`.
+ * To the page. For one `get`: `wait`*, then either `native`, or `head` then `data`* then `end` or `failed`. After
+ * `sealed` there is no `native`, and `failed` may come before `head`. The reason is not sent: it names proxies and
+ * Origo, and only the popup shows it. For one `compare`: `enough`.
  */
 export type ToPage =
   | { type: "hello" }
   /** The proxies are asked. The page asks the site beside them if no head comes within `hedgeMs`. */
   | { type: "wait"; id: number; hedgeMs: number }
+  /** The page asks nobody else, whatever happens: only checked bytes of a published file may serve it. */
+  | { type: "sealed"; id: number }
   /** The page asks the site itself. With `compare` the transport wants to see the site's answer. */
   | { type: "native"; id: number; compare: boolean }
   /** The transport needs no more of the site's body. */

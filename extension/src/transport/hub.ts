@@ -32,7 +32,10 @@ const BADGE_LINGER_MS = 8000;
 const MODES_OVER_SESSIONS: ReadonlySet<string> = new Set(["uncoded-mutp", "coded-mutp", "coded"]);
 
 /** The part of the client that the extension uses. */
-export type Client = Pick<ProxyClient, "get" | "live" | "check" | "prepare" | "warm" | "reportError" | "close">;
+export type Client = Pick<
+  ProxyClient,
+  "get" | "isPublished" | "live" | "check" | "prepare" | "warm" | "reportError" | "close"
+>;
 
 const transportId = randomUuid();
 const pagePorts = new Set<PagePort>();
@@ -55,6 +58,7 @@ let badgeTimer: ReturnType<typeof setTimeout> | undefined;
 const host: PagePortHost = {
   settings: () => settings,
   get: startDownload,
+  isPublished: (url) => (client ??= makeClient()).isPublished(url),
   detours,
   trust,
   pace,

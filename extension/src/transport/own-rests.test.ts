@@ -34,6 +34,7 @@ function make(given: { headers?: Record<string, string>; bytes?: number } | Erro
       option = options.ownRest;
       return { head, body, abort: () => undefined };
     },
+    isPublished: () => false,
     detours: new Detours(() => 0),
     trust: { decide: () => "carry", isKnown: () => isKnown, compareNext: () => undefined } as unknown as Trust,
     pace: new Pace(),

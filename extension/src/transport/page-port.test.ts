@@ -82,6 +82,39 @@ describe("page port: a request that may be carried", () => {
   });
 });
 
+describe("page port: a published file", () => {
+  const published: Given = { isPublished: true };
+  const doubting = { decide: () => "compare", isKnown: () => false } as unknown as Trust;
+
+  test("is carried without a comparison, and its host may be direct", async () => {
+    const { port, asked, detours } = make(published, {}, doubting);
+    detours.noteDirectHost("media.example", PAGE, "cors", "media.example", 0);
+    port.send(get());
+    await settle();
+    expect(port.heard.map(({ type }) => type).slice(-4)).toEqual(["sealed", "head", "data", "end"]);
+    expect(asked[0]?.options).not.toHaveProperty("patienceMs");
+  });
+
+  test.each<[string, Given, string[]]>([
+    ["that fails before its head", { headError: new Error("no true bytes") }, ["failed"]],
+    ["that fails in the middle", { bytes: 100, bodyError: new Error("gone") }, ["head", "data", "failed"]],
+    ["that is not shared with the page", { headers: {} }, ["failed"]],
+  ])("%s is never asked of the site", async (_name, given, types) => {
+    const { port, detours } = make({ ...published, ...given });
+    port.send(get());
+    await settle();
+    expect(port.types().filter((type) => type !== "sealed")).toEqual(types);
+    expect(detours.fallbacks).toBe(1);
+  });
+
+  test("that does not exist is answered so", async () => {
+    const { port } = make({ ...published, status: 404, bytes: 0 });
+    port.send(get());
+    await settle();
+    expect(port.heard.find(({ type }) => type === "head")).toMatchObject({ status: 404, statusText: "Not Found" });
+  });
+});
+
 describe("page port: a request that may not be carried", () => {
   test.each([
     ["file:///etc/passwd.mp4"],

@@ -57,6 +57,8 @@ interface CarriedRequest {
   download: CarriedDownload;
   target: URL;
   startedMs: number;
+  /** Only checked bytes may serve the page. */
+  isSealed: boolean;
   isHeadSent: boolean;
   creditBytes: number;
   /** Wakes the pump when credit comes or the request ends. */
@@ -149,6 +151,7 @@ export class PagePort {
     if (atOnce >= REQUESTS_PER_PORT_MAX || this.#host.activeCount() >= REQUESTS_MAX) {
       return this.#goNative(id, "busy", `${atOnce} requests at once`);
     }
+    if (this.#host.isPublished(target.href)) return this.#start(message, target, true);
     const { detours, pace, trust } = this.#host;
     const nowMs = this.#host.nowMs();
     if (detours.isSmall(target, this.pageOrigin, nowMs)) return this.#goNative(id, "small", "too small to gain");
@@ -198,11 +201,12 @@ export class PagePort {
     else this.#askSite(message.id, target);
   }
 
-  #start(message: Get, target: URL): void {
+  #start(message: Get, target: URL, isSealed = false): void {
     const { id, patienceMs, player } = message;
     const place = this.#placeOf(target);
     const { connections } = this.#host.settings();
-    if (!this.#host.allowance.allows(place, target, connections, this.#host.nowMs())) return this.#askSite(id, target);
+    const isAllowed = isSealed || this.#host.allowance.allows(place, target, connections, this.#host.nowMs());
+    if (!isAllowed) return this.#askSite(id, target);
     let download: CarriedDownload;
     let tellRest!: CarriedRequest["tellRest"];
     const ownRest = new Promise<OwnRest | undefined>((resolve) => (tellRest = resolve));
@@ -210,8 +214,7 @@ export class PagePort {
       download = this.#host.get(carriedAddress(target), {
         ...optionsOf(this.pageOrigin, this.#host.settings(), message),
         ...(player === undefined ? {} : { player }),
-        patienceMs: Math.max(PATIENCE_MS_MIN, patienceMs),
-        ownRest,
+        ...(isSealed ? {} : { patienceMs: Math.max(PATIENCE_MS_MIN, patienceMs), ownRest }),
       });
     } catch (error) {
       return this.#goNative(id, kindOf(error), textOf(error));
@@ -222,6 +225,7 @@ export class PagePort {
       download,
       target,
       startedMs,
+      isSealed,
       isHeadSent: false,
       creditBytes: CREDIT_BYTES,
       wake: null,
@@ -230,7 +234,8 @@ export class PagePort {
       tellRest,
     };
     this.#requests.set(id, request);
-    this.#post({ type: "wait", id, hedgeMs: this.#host.pace.hedgeMs(place) });
+    if (isSealed) this.#post({ type: "sealed", id });
+    else this.#post({ type: "wait", id, hedgeMs: this.#host.pace.hedgeMs(place) });
     this.#host.changed();
     void this.#carry(id, request, this.#askingOf(target, message), message.targets);
   }
@@ -265,14 +270,14 @@ export class PagePort {
       if (request.over) return;
       this.#noteHeadTime(request);
       const status = otherStatus(head);
-      if (status !== undefined) return this.#refuseStatus(id, request, asking, status);
+      if (status !== undefined && !request.isSealed) return this.#refuseStatus(id, request, asking, status);
       const route = routeOf(head, target);
       if (route === undefined || !isWithin(route, [target.origin, ...targets])) {
         return this.#giveUp(id, request, notShown("a redirect that the page's browser has not followed"));
       }
       const refusal = refusalOf(head, route, target, this.pageOrigin);
       if (refusal !== null) return this.#refuse(id, request, refusal);
-      if (!this.#host.trust.isKnown(asking, formOf(route.answered, head.headers))) {
+      if (!request.isSealed && !this.#host.trust.isKnown(asking, formOf(route.answered, head.headers))) {
         this.#host.trust.compareNext(asking);
         return this.#giveUp(id, request, notShown("an answer of a form that was not compared before"));
       }
@@ -296,7 +301,8 @@ export class PagePort {
 
   /** The site may treat the page otherwise than the proxies, so the page asks it, from now on for long. */
   #refuse(id: number, request: CarriedRequest, { kind, what }: { kind: "status" | "cors"; what: string }): void {
-    this.#host.detours.noteDirectHost(request.target.host, this.pageOrigin, kind, what, this.#host.nowMs());
+    const { isSealed, target } = request;
+    if (!isSealed) this.#host.detours.noteDirectHost(target.host, this.pageOrigin, kind, what, this.#host.nowMs());
     this.#giveUp(id, request, notShown(what));
   }
 
@@ -315,7 +321,7 @@ export class PagePort {
     const exposure = exposeTo(this.pageOrigin, answered, withLength, hops);
     if (exposure === undefined) throw new Error("the answer was exposed and is not any more");
     const { status, totalBytes } = head;
-    const statusText = status === 206 ? "Partial Content" : "OK";
+    const statusText = STATUS_TEXTS[status] ?? "OK";
     const { headers, type: responseType } = exposure;
     this.#post({
       type: "head",
@@ -360,6 +366,7 @@ export class PagePort {
   }
 
   #fail(id: number, request: CarriedRequest, asking: Asking, error: unknown): void {
+    if (request.isSealed) return this.#giveUp(id, request, { kind: kindOf(error), message: textOf(error) });
     const { host } = request.target;
     const status = statusOf(error);
     if (status !== undefined && !request.isHeadSent) return this.#refuseStatus(id, request, asking, status);
@@ -376,7 +383,8 @@ export class PagePort {
     this.#end(id, request, reason);
     request.download.body.cancel().catch(() => undefined);
     request.download.abort("the page asks for itself");
-    this.#post({ type: "native", id, compare: SHOWN.has(reason.kind) });
+    if (request.isSealed) this.#host.detours.noteFallback(reason.kind, reason.message);
+    this.#post(request.isSealed ? { type: "failed", id } : { type: "native", id, compare: SHOWN.has(reason.kind) });
   }
 
   #goNative(id: number, kind: string, detail: string): void {
@@ -406,7 +414,7 @@ export class PagePort {
   #end(id: number, request: CarriedRequest, reason?: Reason): void {
     request.over = true;
     this.#requests.delete(id);
-    if (reason === undefined) request.tellRest(undefined);
+    if (reason === undefined || request.isSealed) request.tellRest(undefined);
     else this.#ownRests.wait(id, reason, request.tellRest);
     wake(request);
     this.#host.changed();
@@ -417,6 +425,7 @@ export class PagePort {
   }
 }
 
+const STATUS_TEXTS: Record<number, string> = { 206: "Partial Content", 404: "Not Found", 416: "Range Not Satisfiable" };
 /** With these reasons the proxies did not fail. */
 const SHOWN = new Set(["notShown", "otherStatus"]);
 

@@ -15,6 +15,8 @@ export interface PagePortHost {
   settings(): Settings;
   /** Starts a download. Throws if the request cannot be a download. */
   get(url: string, options: GetOptions): CarriedDownload;
+  /** Whether this is the address of a published file, whose bytes the client checks by a signature. */
+  isPublished(url: string): boolean;
   detours: Detours;
   trust: Trust;
   pace: Pace;
