@@ -57,7 +57,7 @@ export function publishedEndpoints(options: PublishedOptions): Endpoint[] {
       answer: "text/html",
       handle: async (call) => {
         count(call as Call);
-        return page(call as Call, options);
+        await page(call as Call, options);
       },
     }),
     endpoint({
@@ -101,19 +101,20 @@ async function find(params: Record<string, unknown>, { publications }: Published
   return published;
 }
 
-/** The page is the same for all publications: its script looks at its own address. */
-async function page({ params, request, response }: Call, options: PublishedOptions): Promise<string | undefined> {
-  await find(params, options);
-  if (!request.path.endsWith("/")) {
-    response.redirect(308, `${encodeURIComponent(params["name"] ?? "")}/`);
-    return undefined;
-  }
+/** The page is the same for all publications: its script looks at its own address, and says if nothing is there. */
+async function page({ params, request, response }: Call, options: PublishedOptions): Promise<void> {
+  if (!request.path.endsWith("/")) return response.redirect(308, `${encodeURIComponent(params["name"] ?? "")}/`);
   const html = await readFile(join(options.dashboardDir, "player.html"), "utf8").catch(() => {
     throw new Refusal(503, { kind: "unavailable", message: "the page with the player is not built" });
   });
+  const publication = { key: params["key"] ?? "", name: params["name"] ?? "" };
+  const isThere = (await options.publications.released(publication)) !== undefined;
   response.set({ "Content-Security-Policy": PLAYER, "Cross-Origin-Opener-Policy": "unsafe-none" });
   response.removeHeader("X-Frame-Options");
-  return html;
+  response
+    .status(isThere ? 200 : 404)
+    .type("text/html")
+    .send(html);
 }
 
 async function serve(call: Call, options: PublishedOptions): Promise<void> {

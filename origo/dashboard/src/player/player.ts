@@ -39,7 +39,9 @@ const addressOf = ({ path }: PlayableFile): string => path.split("/").map(encode
 
 async function play(file: PlayableFile): Promise<void> {
   const address = addressOf(file);
-  video.addEventListener("error", () => say(`${file.path} cannot be played: ${video.error?.message || "an error"}`));
+  const fail = async (at: string, reason: string): Promise<void> =>
+    say(`${file.path} cannot be played: ${(await refusalOf(at)) ?? reason}`);
+  video.addEventListener("error", () => void fail(address, video.error?.message || "an error"));
   video.hidden = false;
   message.hidden = true;
   const Hls = isHls(file) ? (await import(/* webpackChunkName: "hls" */ "hls.js")).default : undefined;
@@ -48,11 +50,19 @@ async function play(file: PlayableFile): Promise<void> {
     return;
   }
   const hls = new Hls();
-  hls.on(Hls.Events.ERROR, (_event, { fatal, details }) => {
-    if (fatal) say(`${file.path} cannot be played: ${details}`);
+  hls.on(Hls.Events.ERROR, (_event, { fatal, details, frag, url }) => {
+    if (fatal) void fail(frag?.url ?? url ?? address, details);
   });
   hls.loadSource(address);
   hls.attachMedia(video);
+}
+
+/** Why Origo or a proxy does not give the file; undefined if it does. Players are not told. */
+async function refusalOf(address: string): Promise<string | undefined> {
+  const response = await fetch(address, { headers: { range: "bytes=0-0" } }).catch(() => undefined);
+  if (response === undefined) return "Origo or its proxy does not answer";
+  const answer = response.ok ? undefined : ((await response.json().catch(() => undefined)) as Answer | undefined);
+  return answer?.error?.message;
 }
 
 function say(text: string): void {
