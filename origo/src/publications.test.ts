@@ -1,5 +1,5 @@
 /** Tests publishing at Origo: real HTTP, real socket.io, both databases; proxies that only report what they hold. */
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { decodeJwt } from "jose";
@@ -36,6 +36,7 @@ describe.each(DATABASES)("publishing over %s", (_name, make) => {
   beforeEach(async () => {
     database = await make();
     folder = await mkdtemp(join(tmpdir(), "origo-publishing-"));
+    await writeFile(join(folder, "player.html"), "<p>the page</p>");
     [skewMs, sockets] = [0, []];
     origo = await start();
     publisher = await TestPublisher.make(origo.url, () => Date.now() + skewMs);
@@ -262,8 +263,15 @@ describe.each(DATABASES)("publishing over %s", (_name, make) => {
     expect(mpd.headers.get("x-content-type-options")).toBe("nosniff");
     const html = await ask(`${at}/index.html`);
     expect([html.status, new URL(html.headers.get("location")!).origin]).toEqual([307, a.url]);
-    for (const path of ["/%2e%2e/x.mpd", "/..%2fx.mpd", "/y.mpd", "/x.mpd/"])
-      expect((await ask(at + path)).status).toBe(404);
+    const page = await ask(`${at}/`);
+    expect([page.status, page.body["text"], page.headers.get("x-frame-options")]).toEqual([
+      200,
+      "<p>the page</p>",
+      null,
+    ]);
+    expect(page.headers.get("content-security-policy")).toMatch("default-src 'none'; script-src 'self';");
+    expect((await ask(at)).headers.get("location")).toBe("site/");
+    for (const path of ["/..%2fx.mpd", "/y.mpd", "/x.mpd/", "-not/"]) expect((await ask(at + path)).status).toBe(404);
     expect((await ask(`${at}/%ff`)).status).toBe(400);
     const headers = { "if-none-match": mpd.headers.get("etag")!, "cache-control": "max-age=0" };
     const again = await ask(`${at}/x.mpd`, { headers });
