@@ -87,6 +87,8 @@ class ObjectUpload {
   #doneBytes = 0;
   /** Bytes that the proxy said it has, at most. */
   #heldBytes = 0;
+  /** When it said so. */
+  #heldMs = performance.now();
 
   constructor(proxy: LibraryProxy, source: Source, grants: Grants, onBytes: (bytes: number) => void) {
     this.#url = `${proxy.url.replace(/\/+$/, "")}/v1/objects/${source.object}`;
@@ -96,7 +98,6 @@ class ObjectUpload {
   }
 
   async run(): Promise<void> {
-    let heldMs = performance.now();
     for (let tries = 0; ; tries++) {
       const grant = this.#grants.of(this.#source.object);
       const before = this.#heldBytes;
@@ -106,8 +107,10 @@ class ObjectUpload {
         await checkUnchanged(this.#source);
         if (!(error instanceof HttpFault) || !(error.isTransient || PASSING_KINDS.includes(error.kind))) throw error;
         if (error.kind === "grantExpired") this.#grants.forget(this.#source.object, grant);
-        if (this.#heldBytes > before) [tries, heldMs] = [0, performance.now()];
-        if (tries >= RETRIES || performance.now() - heldMs > STALL_MS) throw error;
+        if (this.#heldBytes > before) tries = 0;
+        // The first failure may have cost a part that took long. The next try finds what the proxy has of it.
+        const isSilent = tries > 0 && performance.now() - this.#heldMs > STALL_MS;
+        if (tries >= RETRIES || isSilent) throw error;
         await pause(tries, error);
       }
     }
@@ -168,7 +171,7 @@ class ObjectUpload {
     if (!Number.isSafeInteger(offset) || offset < 0 || offset > this.#source.bytes)
       throw new HttpFault(`the proxy has a wrong offset: ${headers["upload-offset"]}`, "", 502);
     this.#note(offset);
-    this.#heldBytes = Math.max(this.#heldBytes, offset);
+    if (offset > this.#heldBytes) [this.#heldBytes, this.#heldMs] = [offset, performance.now()];
     return offset;
   }
 
