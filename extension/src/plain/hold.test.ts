@@ -16,7 +16,10 @@ class FakeVideo extends EventTarget {
   readonly sought: number[] = [];
   #time = 0;
   playbackRate = 1;
-  ended = false;
+  isEnded = false;
+  get ended(): boolean {
+    return this.isEnded;
+  }
   told: Record<string, unknown> = { duration: 24, readyState: 4, seeking: false };
 
   get currentTime(): number {

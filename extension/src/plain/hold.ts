@@ -5,6 +5,7 @@
  */
 import type { Natives } from "../page/natives";
 import { wrapFunction } from "../page/wrap";
+import { apply, getterOf, newTable, Notes } from "../shared/primordials";
 import { MEDIA_EVENTS, type Heard } from "../shared/plain";
 import { Veil } from "./veil";
 
@@ -69,16 +70,18 @@ const native = {
 const RESET = ["readyState", "networkState", "seeking", "buffered", "seekable", "played"];
 const RESET_OF_VIDEO = ["videoWidth", "videoHeight"];
 
-const states = new WeakMap<HTMLMediaElement, State>();
-/** The file behind each address that this script made. */
-const urls = new Map<string, string>();
+const isEnded = getterOf("HTMLMediaElement", "ended");
 
-export const bufferedOf = (video: HTMLVideoElement): TimeRanges => native.buffered.get?.call(video) as TimeRanges;
+const states = new Notes<HTMLMediaElement, State>();
+/** The file behind each address that this script made. */
+const urls = newTable<string>();
+
+export const bufferedOf = (video: HTMLVideoElement): TimeRanges => apply(native.buffered.get!, video, []) as TimeRanges;
 
 /** The file that the browser plays in `video`; undefined for a video that must be left alone. */
 export function fileOf(video: HTMLVideoElement): string | undefined {
-  const url = String(native.currentSrc.get?.call(video) ?? "");
-  const copied = urls.get(url);
+  const url = String(apply(native.currentSrc.get!, video, []) ?? "");
+  const copied = urls[url];
   if (copied !== undefined && states.get(video)?.address !== url) setSource(video, copied);
   const isLeft = states.get(video)?.url === url || video.crossOrigin === "use-credentials" || video.srcObject !== null;
   return WHOLE_FILE.test(url) && !isLeft ? url : undefined;
@@ -98,7 +101,7 @@ export function hold(
     if (isHeld()) {
       reload(video, state, () => {
         giveBack(video, state);
-        native.load.call(video);
+        apply(native.load, video, []);
       });
     }
     settle();
@@ -121,7 +124,7 @@ export function hold(
   const timer = natives.setTimeout(restore, HOLD_MS);
   const settle = (): void => natives.clearTimeout(timer);
   states.set(video, state);
-  urls.set(state.address, url);
+  urls[state.address] = url;
   // A video outside the document is not heard from the window.
   for (const type of MEDIA_EVENTS) {
     video.addEventListener(
@@ -140,12 +143,12 @@ export function hold(
     const { currentTime, paused, playbackRate } = video;
     state.isOver = true;
     video.removeAttribute("src");
-    native.load.call(video);
+    apply(native.load, video, []);
     natives.setTimeout(() => {
       if (video.hasAttribute("src") || video.srcObject !== null) return;
       setSource(video, url);
       Object.assign(video, { playbackRate, currentTime });
-      if (!paused) Promise.resolve(natives.play.call(video)).catch(() => undefined);
+      if (!paused) Promise.resolve(apply(natives.play, video, [])).catch(() => undefined);
     }, LEAVE_MS);
   };
   return { source, settle, restore, leave, isHeld };
@@ -153,16 +156,16 @@ export function hold(
 
 /** Whether the video is still on its MediaSource. `currentSrc` does not say so: it names the last choice. */
 function isOn(video: HTMLMediaElement, { address, isOver }: State): boolean {
-  return !isOver && native.src.get?.call(video) === address && video.srcObject === null;
+  return !isOver && apply(native.src.get!, video, []) === address && video.srcObject === null;
 }
 
 /** Whether the page has left its video on the file. */
 function isOnFile(video: HTMLMediaElement, state: State): boolean {
-  return isOn(video, state) || (state.isOver && native.currentSrc.get?.call(video) === state.url);
+  return isOn(video, state) || (state.isOver && apply(native.currentSrc.get!, video, []) === state.url);
 }
 
 function setSource(video: HTMLMediaElement, address: string): void {
-  native.src.set?.call(video, address);
+  apply(native.src.set!, video, [address]);
 }
 
 /** Restores the `src` attribute as the page left it, for the `load` that follows. */
@@ -184,13 +187,13 @@ function reload(video: HTMLVideoElement, state: State, change: () => void): void
   change();
   video.playbackRate = playbackRate;
   if (currentTime > 0) seek(video, currentTime);
-  if (!paused) Promise.resolve(state.natives.play.call(video)).catch(() => undefined);
+  if (!paused) Promise.resolve(apply(state.natives.play, video, [])).catch(() => undefined);
   // Another load would begin a video with `autoplay` anew, although it was paused.
-  else if (state.heard.has("play")) native.pause.call(video);
+  else if (state.heard.has("play")) apply(native.pause, video, []);
 }
 
 function seek(video: HTMLMediaElement, sec: number): void {
-  native.currentTime.set?.call(video, sec);
+  apply(native.currentTime.set!, video, [sec]);
 }
 
 /** The page seeks. Behind the veil the video may have nothing to seek in yet. */
@@ -227,25 +230,25 @@ export function hasInterrupted(video: HTMLMediaElement, sinceMs: number): boolea
 /** Patches the video prototypes so that the page sees its own files in held videos. */
 export function dressVideos(): void {
   for (const name of ["src", "currentSrc"] as const)
-    dressGetter(prototype, name, (_video, value) => urls.get(value as string) ?? value);
+    dressGetter(prototype, name, (_video, value) => urls[value as string] ?? value);
   for (const name of RESET) dressGetter(prototype, name, veiled(name));
   for (const name of RESET_OF_VIDEO) dressGetter(HTMLVideoElement.prototype, name, veiled(name));
   dressGetter(prototype, "duration", (video, value) => stateOf(video)?.durationSec ?? value);
   dressGetter(prototype, "currentTime", (video, value) =>
-    video.ended ? (stateOf(video)?.durationSec ?? value) : value,
+    isEnded(video) ? (stateOf(video)?.durationSec ?? value) : value,
   );
   dressSetter("currentTime", noteSeek);
   const { fastSeek } = prototype as Partial<HTMLMediaElement>;
   if (fastSeek !== undefined)
     prototype.fastSeek = wrapFunction(fastSeek, (target, video, args) => {
-      Reflect.apply(target, video, args as [number]);
-      noteSeek(video as HTMLMediaElement, Number(args[0]));
+      apply(target, video, args as [number]);
+      noteSeek(video as HTMLMediaElement, +(args[0] as number));
     });
   prototype.load = wrapFunction(native.load, (target, receiver, args) => {
     const video = receiver as HTMLMediaElement;
     const state = states.get(video);
     if (state !== undefined && isOn(video, state)) giveBack(video, state);
-    return Reflect.apply(target, video, args);
+    return apply(target, video, args);
   });
 }
 
@@ -265,7 +268,7 @@ function dressGetter(of: object, name: string, told: (video: HTMLMediaElement, v
   const descriptor = own(name, of);
   if (descriptor.get === undefined) return;
   const get = wrapFunction(descriptor.get, (target, video) =>
-    told(video as HTMLMediaElement, Reflect.apply(target, video, [])),
+    told(video as HTMLMediaElement, apply(target, video, [])),
   );
   Object.defineProperty(of, name, { ...descriptor, get });
 }
@@ -274,8 +277,8 @@ function dressSetter(name: string, note: (video: HTMLMediaElement, value: number
   const descriptor = own(name);
   if (descriptor.set === undefined) return;
   const set = wrapFunction(descriptor.set, (target, video, args) => {
-    Reflect.apply(target, video, args as [unknown]);
-    note(video as HTMLMediaElement, Number(args[0]));
+    apply(target, video, args as [unknown]);
+    note(video as HTMLMediaElement, +(args[0] as number));
   });
   Object.defineProperty(prototype, name, { ...descriptor, set });
 }
