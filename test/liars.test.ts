@@ -1,15 +1,21 @@
 /**
  * A player in a real Chromium plays another origin's media through four proxies, one of which lies. Every segment that
- * the player gets must be right, and the player must see no error.
+ * the player gets must be right, and the player must see no error. Three of the four lie about published objects.
  */
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { isByBrowser, segmentMismatch, startFleet, type Fleet } from "@tributary/lab-stack";
-import { faults, past, playPage } from "./support";
+import { cli, eventually, faults, getJson, past, playPage } from "./support";
 
 /** Honest proxies hear from the origin this much later than a quick liar, and a slow liar this much later than they. */
 const LATER_MS = 100;
+
+/** The proxy that tells the truth about published objects. */
+const HONEST = 3;
 
 let fleet: Fleet;
 let origin: Server;
@@ -40,8 +46,10 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => origin.listen(0, "127.0.0.1", resolve));
   const host = `127.0.0.1:${(origin.address() as AddressInfo).port}`;
   base = `http://${host}`;
-  const liar = { NODE_OPTIONS: `--import ${path.join(__dirname, "lying-answers.mjs")}` };
-  const proxyEnv = (index: number): Record<string, string> => (index === 1 ? liar : {});
+  const sender = `--import ${path.join(__dirname, "lying-objects.mjs")}`;
+  const answers = `--import ${path.join(__dirname, "lying-answers.mjs")}`;
+  const proxyEnv = (index: number): Record<string, string> =>
+    index === HONEST ? {} : { NODE_OPTIONS: index === 1 ? `${sender} ${answers}` : sender };
   fleet = await startFleet({ proxyCount: 4, ports: "any", allow: [host], proxyEnv });
 });
 
@@ -78,3 +86,51 @@ test.each([
     expect(proxiedCount()).toBeGreaterThanOrEqual(3);
   },
 );
+
+describe("liars: three of four lie about a published file", () => {
+  let folder: string;
+  beforeAll(() => (folder = mkdtempSync(path.join(tmpdir(), "tributary-liars-"))));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  const published = async (content: Buffer): Promise<string> => {
+    const { csrfToken } = await getJson<{ csrfToken: string }>(`${fleet.origo.url}/v1/login`);
+    const headers = { "x-csrf-token": csrfToken, "content-type": "application/json" };
+    const answer = await fetch(`${fleet.origo.url}/v1/publishers`, { method: "POST", headers, body: "{}" });
+    const { code } = (await answer.json()) as { code: string };
+    writeFileSync(path.join(folder, "film.mp4"), content);
+    const words = ["--name", "film", "--key", path.join(folder, "key.pem"), "--code", code, "--origo", fleet.origo.url];
+    const { stdout } = await cli("publish", path.join(folder, "film.mp4"), ...words);
+    return /^play +(\S+)$/m.exec(stdout.toString())![1]!;
+  };
+
+  test("the client gets it as it was signed, blames no honest proxy, and Origo has the evidence", async () => {
+    const content = randomBytes(3_000_000);
+    const address = await published(content);
+    for (const mode of ["coded", "uncoded-mutp"]) {
+      const output = path.join(folder, mode);
+      const { status } = await cli("get", address, "--mode", mode, "--output", output, "--origo", fleet.origo.url);
+      expect(status).toBe(0);
+      expect(Buffer.compare(readFileSync(output), content)).toBe(0);
+    }
+    interface Rows {
+      proxies: { name: string; convictedBy?: number }[];
+    }
+    const convicted = await eventually(
+      async () => (await getJson<Rows>(`${fleet.origo.url}/v1/fleet`)).proxies.filter(({ convictedBy }) => convictedBy),
+      (rows) => rows.length > 0,
+    );
+    expect(convicted.length).toBeGreaterThan(0);
+    expect(convicted.map(({ name }) => name)).not.toContain(`proxy-${HONEST + 1}`);
+    interface Records {
+      records: { url: string; vouchedBy?: string; proxies: { name: string; error?: { kind: string } }[] }[];
+    }
+    const { records } = await eventually(
+      () => getJson<Records>(`${fleet.origo.url}/v1/records?limit=50`),
+      ({ records }) => records.filter(({ url }) => url === address).length >= 2,
+    );
+    const own = records.filter(({ url }) => url === address);
+    expect(own.map(({ vouchedBy }) => vouchedBy)).toEqual(["publisher", "publisher"]);
+    const blamed = own.flatMap(({ proxies }) => proxies.filter(({ error }) => error?.kind === "digestMismatch"));
+    expect(blamed.map(({ name }) => name)).not.toContain(`proxy-${HONEST + 1}`);
+  });
+});
