@@ -9,7 +9,7 @@ import type { GetOptions } from "@tributary/client";
 import { createNodeClient } from "@tributary/client/node";
 import type { DownloadRecord } from "@tributary/contract/schema";
 import { repoRoot, startFleet, type Fleet } from "@tributary/lab-stack";
-import { getJson } from "./support";
+import { eventually, getJson } from "./support";
 
 const LIAR = 1;
 /** More than one window of proofs. */
@@ -42,6 +42,10 @@ beforeAll(async () => {
     encoding: "utf8",
   });
   address = /http[^"]+\/v\/[^/"]+\/film\//.exec(printed)![0];
+  const publication = address.replace("/v/", "/v1/publications/").replace(/\/$/, "");
+  // Origo releases it when one proxy holds each file.
+  const read = () => getJson<{ holders: number }>(publication);
+  expect(await eventually(read, ({ holders }) => holders === 3)).toMatchObject({ holders: 3 });
   client = createNodeClient({ origoUrl: fleet.origo.url, reportRecords: false });
 });
 afterAll(async () => {
