@@ -123,7 +123,6 @@ class EncodeBatch : public Batch {
  public:
   void run() override {
     Encoder& encoder = held->coder;
-    if (!source.empty()) status = encoder.setSymbols(0, source);
     for (size_t first = 0; first < seeds.size() && status.ok() && !cancelled; first += kSliceSymbols) {
       const size_t count = std::min(kSliceSymbols, seeds.size() - first);
       const size_t symbolBytes = encoder.symbolBytes();
@@ -148,8 +147,6 @@ class EncodeBatch : public Batch {
   }
 
   std::shared_ptr<Held<Encoder>> held;
-  /** Empty if the encoder already has its symbols. */
-  ConstBytes source;
   std::vector<uint32_t> seeds;
 };
 
@@ -275,26 +272,15 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
   Napi::Value encode(const Napi::CallbackInfo& info) { return submit<EncodeBatch>(info, &PoolWrap::fillEncode); }
   Napi::Value decode(const Napi::CallbackInfo& info) { return submit<DecodeBatch>(info, &PoolWrap::fillDecode); }
 
-  /** encode(id, encoder, source, symbolBytes, seeds, out). `source` and `symbolBytes` count if there is no encoder. */
+  /** encode(id, encoder, seeds, out) */
   void fillEncode(const Napi::CallbackInfo& info, EncodeBatch& batch) {
     const Napi::Env env = info.Env();
-    if (isGiven(info[1])) {
-      batch.held = heldEncoder(env, info[1]);
-    } else {
-      checkOnCpu(env);
-      batch.source = batch.borrow(info, 2, "source");
-      if (batch.source.empty()) fail(env, "source", 0, 1);
-      const uint32_t symbolBytes = u32Argument(info, 3, "symbolBytes");
-      if (symbolBytes < 1) fail(env, "symbolBytes", 0, 1);
-      const uint64_t symbolCount = (batch.source.size() + symbolBytes - 1) / symbolBytes;
-      if (symbolCount > kSymbolCountMax) fail(env, "symbolCount", static_cast<double>(symbolCount), kSymbolCountMax);
-      batch.held = makeHeld<Encoder>(env, engine_, static_cast<uint32_t>(symbolCount), symbolBytes);
-    }
-    batch.seeds = wordsCopy(info, 4, "seeds");
+    batch.held = heldEncoder(env, info[1]);
+    batch.seeds = wordsCopy(info, 2, "seeds");
     if (batch.seeds.empty()) fail(env, "seeds", 0, 1);
     const size_t outBytes = batch.seeds.size() * batch.held->coder.symbolBytes();
-    checkLength(env, "out", bytesArgument(info, 5, "out").size(), outBytes);
-    batch.borrowOut(info, 5);
+    checkLength(env, "out", bytesArgument(info, 3, "out").size(), outBytes);
+    batch.borrowOut(info, 3);
     batch.work = uint64_t{outBytes} * batch.held->coder.symbolCount();
   }
 
@@ -344,7 +330,7 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
   }
 
   void checkOnCpu(Napi::Env env) const {
-    if (gpuLane_ != nullptr) fail(env, "encoder", 0, 0, "a GPU pool takes only batches with an encoder");
+    if (gpuLane_ != nullptr) fail(env, "encode", 0, 0, "a GPU pool only encodes");
   }
 
   static void checkLength(Napi::Env env, const char* what, size_t got, size_t wanted) {

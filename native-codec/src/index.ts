@@ -12,7 +12,7 @@ import { InlineBackend } from "./inline";
 import { CoderPool, type CoderPoolOptions } from "./pool";
 import { gpuCoder, type Coder } from "./service/coder";
 
-export { CoderPool, type CoderPoolOptions, type DecodeBatch, type DecodeResult, type EncodeBatch } from "./pool";
+export type { CoderPool } from "./pool";
 export {
   CoderLostError,
   CoderService,
@@ -20,7 +20,6 @@ export {
   only,
   slowedCoder,
   type Coder,
-  type CoderCounts,
   type CoderStage,
   type Piece,
 } from "./service/index";

@@ -34,15 +34,8 @@ export class InlineBackend implements PoolBackend {
     this.#batchesMax = batchesMax;
   }
 
-  encode(
-    id: number,
-    encoder: Encoder | undefined,
-    source: Uint8Array | undefined,
-    symbolBytes: number | undefined,
-    seeds: Uint32Array,
-    out: Uint8Array,
-  ): Promise<Uint8Array> {
-    return this.#enqueue(id, this.#encoding(encoder, source, symbolBytes, seeds, out));
+  encode(id: number, encoder: Encoder, seeds: Uint32Array, out: Uint8Array): Promise<Uint8Array> {
+    return this.#enqueue(id, encoding(encoder, seeds, out));
   }
 
   decode(
@@ -101,36 +94,6 @@ export class InlineBackend implements PoolBackend {
     if (this.#jobs.length > 0) setImmediate(() => this.#turn());
   }
 
-  *#encoding(
-    given: Encoder | undefined,
-    source: Uint8Array | undefined,
-    bytes: number | undefined,
-    seeds: Uint32Array,
-    out: Uint8Array,
-  ): Generator<void, Uint8Array> {
-    const encoder = given ?? this.#encoderOf(source!, bytes!);
-    try {
-      const { symbolBytes } = encoder;
-      if (seeds.length === 0) throw new CodecError("seeds", 0, 1);
-      exactly("out", out.length, seeds.length * symbolBytes);
-      for (let first = 0; first < seeds.length; first += SLICE_SYMBOLS) {
-        const end = Math.min(first + SLICE_SYMBOLS, seeds.length);
-        encoder.encodeSeeds(seeds.subarray(first, end), out.subarray(first * symbolBytes, end * symbolBytes));
-        yield;
-      }
-      return out;
-    } finally {
-      if (!given) encoder.free();
-    }
-  }
-
-  #encoderOf(source: Uint8Array, symbolBytes: number): Encoder {
-    if (source.length === 0) throw new CodecError("source", 0, 1);
-    const encoder = this.#codec.createEncoder(Math.ceil(source.length / symbolBytes), symbolBytes);
-    encoder.setSymbols(0, source);
-    return encoder;
-  }
-
   *#decoding(
     given: Decoder | undefined,
     count: number | undefined,
@@ -163,6 +126,18 @@ export class InlineBackend implements PoolBackend {
       if (!given) decoder.free();
     }
   }
+}
+
+function* encoding(encoder: Encoder, seeds: Uint32Array, out: Uint8Array): Generator<void, Uint8Array> {
+  const { symbolBytes } = encoder;
+  if (seeds.length === 0) throw new CodecError("seeds", 0, 1);
+  exactly("out", out.length, seeds.length * symbolBytes);
+  for (let first = 0; first < seeds.length; first += SLICE_SYMBOLS) {
+    const end = Math.min(first + SLICE_SYMBOLS, seeds.length);
+    encoder.encodeSeeds(seeds.subarray(first, end), out.subarray(first * symbolBytes, end * symbolBytes));
+    yield;
+  }
+  return out;
 }
 
 function addSymbol(

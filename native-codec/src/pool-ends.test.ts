@@ -27,9 +27,14 @@ const PREAMBLE = `
   const source = new Uint8Array(64 * 1000).map((_, i) => i * 7);
   const seedsOf = (bytes) => Uint32Array.from({ length: Math.ceil(bytes / 1000) }, (_, i) => i);
   const shared = (bytes) => new Uint8Array(new SharedArrayBuffer(bytes));
+  const encoderOf = () => {
+    const encoder = new addon.Encoder(0, 64, 1000);
+    encoder.setSymbols(0, source);
+    return encoder;
+  };
   const run = (pool, id, bytes, allocate = shared) => {
     const seeds = seedsOf(bytes);
-    return pool.encode(id, undefined, source, 1000, seeds, allocate(seeds.length * 1000));
+    return pool.encode(id, encoderOf(), seeds, allocate(seeds.length * 1000));
   };
 `;
 
@@ -108,8 +113,7 @@ test("ends: 24 workers exit or are terminated with batches in flight, and the la
 test("ends: views, coders and pools are collected while in flight, and their memory comes back", async () => {
   const script = `
     (async () => {
-      const check = new addon.Encoder(0, 64, 1000);
-      check.setSymbols(0, source);
+      const check = encoderOf();
       const wanted = new Uint8Array(300e3);
       check.encodeSeeds(seedsOf(300e3), wanted);
       let before = 0;
@@ -117,10 +121,8 @@ test("ends: views, coders and pools are collected while in flight, and their mem
         if (round === 50) before = process.memoryUsage.rss();
         const pool = newPool();
         const outs = [0, 1, 2, 3].map((id) => {
-          const encoder = new addon.Encoder(0, 64, 1000);
-          encoder.setSymbols(0, source);
           const allocate = id % 2 ? shared : (bytes) => new Uint8Array(bytes);
-          return pool.encode(id, encoder, undefined, 0, seedsOf(300e3), allocate(300e3));
+          return pool.encode(id, encoderOf(), seedsOf(300e3), allocate(300e3));
         });
         gc();
         new Uint8Array(300e3).fill(255);
@@ -142,7 +144,7 @@ test("ends: an output is moved to a worker and freed there while in flight", asy
       const ends = [];
       for (let id = 0; id < 200; id++) {
         const out = new Uint8Array(500e3);
-        const encoding = pool.encode(id, undefined, source, 1000, seedsOf(500e3), out);
+        const encoding = pool.encode(id, encoderOf(), seedsOf(500e3), out);
         ends.push(encoding.then(() => "done", (error) => error.message));
         const { port1, port2 } = new MessageChannel();
         port1.postMessage(out, [out.buffer]);

@@ -10,7 +10,7 @@
  *
  * Misuse rejects with a CodecError that names the value it got and the limit:
  *
- *     batches          the pool already has `batchesMax` batches in flight: `await pool.ready` first
+ *     batches          the pool already has `batchesMax` batches in flight
  *     bytesInFlight    a batch in flight writes memory that this batch uses, or the other way round. This holds for all
  *                      pools of the process.
  *     batchesInFlight  a coder's own method, for example `free`, was called while batches use the coder
@@ -19,7 +19,6 @@
  *     threads          the system gives the process no thread
  *     cancelled, closed, freed, memoryBytes, and every misuse of the codec itself
  */
-import { setImmediate } from "node:timers";
 import { CodecError, type Decoder, type Encoder } from "@tributary/protocol";
 import { withTypedErrors } from "./errors";
 
@@ -32,17 +31,15 @@ export interface CoderPoolOptions {
   ownThreads?: boolean;
 }
 
-/**
- * Makes coded symbols of one generation. The source symbols are those of `encoder`, or `source` cut into symbols, the
- * last one padded with zeros.
- */
-export type EncodeBatch = ({ encoder: Encoder } | { source: Uint8Array; symbolBytes: number }) & {
+/** Makes coded symbols of one generation. */
+export interface EncodeBatch {
+  encoder: Encoder;
   /** The batch makes one coded symbol for each seed. */
   seeds: Uint32Array;
   /** Receives the coded symbols, one after another: `seeds.length * symbolBytes` bytes. */
   out: Uint8Array;
   signal?: AbortSignal;
-};
+}
 
 /** Adds received symbols of one generation to `decoder`, or to a decoder that lives only for this batch. */
 export type DecodeBatch = DecodeWork & { signal?: AbortSignal };
@@ -72,14 +69,7 @@ export interface DecodeResult {
 
 /** Runs the batches: threads in C++ (src/addon_pool.cc), or turns of the event loop (inline.ts). */
 export interface PoolBackend {
-  encode(
-    id: number,
-    encoder: Encoder | undefined,
-    source: Uint8Array | undefined,
-    symbolBytes: number | undefined,
-    seeds: Uint32Array,
-    out: Uint8Array,
-  ): Promise<Uint8Array>;
+  encode(id: number, encoder: Encoder, seeds: Uint32Array, out: Uint8Array): Promise<Uint8Array>;
   decode(
     id: number,
     decoder: Decoder | undefined,
@@ -100,9 +90,7 @@ export interface PoolBackend {
 
 export class CoderPool {
   readonly #flying = new Map<number, Promise<unknown>>();
-  readonly #waiters: (() => void)[] = [];
   #closing: Promise<void> | undefined;
-  #isAdmitting = false;
   #lastId = 0;
 
   readonly #backend: PoolBackend;
@@ -123,18 +111,9 @@ export class CoderPool {
     return this.#flying.size;
   }
 
-  /** Resolves when the pool has room for a batch that is submitted in the same turn. Callers are served in order. */
-  get ready(): Promise<void> {
-    if (this.#flying.size < this.batchesMax || this.#closing) return Promise.resolve();
-    return new Promise((resolve) => this.#waiters.push(resolve));
-  }
-
   /** Resolves to `out` when it is written. Several batches may use one encoder. */
-  encode(batch: EncodeBatch): Promise<Uint8Array> {
-    const { seeds, out } = batch;
-    const [encoder, source, symbolBytes] =
-      "encoder" in batch ? [batch.encoder] : [undefined, batch.source, batch.symbolBytes];
-    return this.#submit(batch.signal, (id) => this.#backend.encode(id, encoder, source, symbolBytes, seeds, out));
+  encode({ encoder, seeds, out, signal }: EncodeBatch): Promise<Uint8Array> {
+    return this.#submit(signal, (id) => this.#backend.encode(id, encoder, seeds, out));
   }
 
   /** Batches for one decoder run one after another, in the order of the calls. */
@@ -174,7 +153,6 @@ export class CoderPool {
 
   async #finish(): Promise<void> {
     await Promise.allSettled(this.#flying.values());
-    for (const wake of this.#waiters.splice(0)) wake();
     this.#backend.close();
   }
 
@@ -199,17 +177,6 @@ export class CoderPool {
     } finally {
       signal?.removeEventListener("abort", cancel);
       this.#flying.delete(id);
-      if (!this.#isAdmitting) void this.#admit();
     }
-  }
-
-  /** Wakes one waiting caller in each turn of the event loop, so that it can submit before the next one wakes. */
-  async #admit(): Promise<void> {
-    this.#isAdmitting = true;
-    while (this.#waiters.length > 0 && this.#flying.size < this.batchesMax) {
-      this.#waiters.shift()!();
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    this.#isAdmitting = false;
   }
 }

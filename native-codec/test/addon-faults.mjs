@@ -80,11 +80,6 @@ const CASES = {
     run: (out) => pool.encode({ encoder, seeds, out }),
     check: isCoded,
   },
-  "a batch of a source": {
-    state: () => plain(coded.length),
-    check: isCoded,
-    run: (out) => pool.encode({ source, symbolBytes: SYMBOL_BYTES, seeds, out }),
-  },
   "a batch of received symbols": {
     state: () => plain(source.length),
     run: async (out) => {
