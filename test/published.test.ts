@@ -1,14 +1,18 @@
-/** A published file through the client: a real Origo and three real proxies, of which one lies over datagrams. */
+/**
+ * Published files through the client, and a published video in a real Chromium: a real Origo and three real proxies,
+ * of which one lies over datagrams.
+ */
 import { execFileSync } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createHash, randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import type { GetOptions } from "@tributary/client";
 import { createNodeClient } from "@tributary/client/node";
 import type { DownloadRecord } from "@tributary/contract/schema";
-import { repoRoot, startFleet, type Fleet } from "@tributary/lab-stack";
+import { mediaDir, openBrowser, repoRoot, startFleet, type Fleet, type OpenBrowser } from "@tributary/lab-stack";
+import type { Page } from "puppeteer-core";
 import { eventually, getJson } from "./support";
 
 const LIAR = 1;
@@ -21,7 +25,7 @@ let address: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(os.tmpdir(), "tributary-published-"));
-  const lie = `--import=${pathToFileURL(path.join(repoRoot, "test/lying-sender.mjs")).href}`;
+  const lie = `--import=${pathToFileURL(path.join(repoRoot, "test/lying-objects.mjs")).href}`;
   const proxyEnv = (index: number): Record<string, string> => ({
     LIBRARY_DIR: path.join(folder, `library-${index}`),
     ...(index === LIAR ? { NODE_OPTIONS: lie } : {}),
@@ -35,17 +39,7 @@ beforeAll(async () => {
   const headers = { "x-csrf-token": csrfToken, "content-type": "application/json" };
   const made = await fetch(`${fleet.origo.url}/v1/publishers`, { method: "POST", headers, body: "{}" });
   const { code } = (await made.json()) as { code: string };
-  const key = path.join(folder, "key.pem");
-  const words = ["publish", "film", "--origo", fleet.origo.url, "--key", key, "--code", code, "--json"];
-  const printed = execFileSync(process.execPath, [path.join(repoRoot, "client/dist/cli.js"), ...words], {
-    cwd: folder,
-    encoding: "utf8",
-  });
-  address = /http[^"]+\/v\/[^/"]+\/film\//.exec(printed)![0];
-  const publication = address.replace("/v/", "/v1/publications/").replace(/\/$/, "");
-  // Origo releases it when one proxy holds each file.
-  const read = () => getJson<{ holders: number }>(publication);
-  expect(await eventually(read, ({ holders }) => holders === 3)).toMatchObject({ holders: 3 });
+  address = await publish("film", "--code", code);
   client = createNodeClient({ origoUrl: fleet.origo.url, reportRecords: false });
 });
 afterAll(async () => {
@@ -53,6 +47,20 @@ afterAll(async () => {
   await fleet?.stop();
   rmSync(folder, { recursive: true });
 });
+
+/** Publishes a folder. Returns its address when all proxies hold it: Origo releases it when one holds each file. */
+async function publish(source: string, ...more: string[]): Promise<string> {
+  const words = ["publish", source, "--origo", fleet.origo.url, "--key", "key.pem", "--json", ...more];
+  const printed = execFileSync(process.execPath, [path.join(repoRoot, "client/dist/cli.js"), ...words], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+  const [published] = /http[^"]+\/v\/[^/"]+\/[^/"]+\//.exec(printed)!;
+  const publication = published.replace("/v/", "/v1/publications/").replace(/\/$/, "");
+  const read = () => getJson<{ holders: number }>(publication);
+  expect(await eventually(read, ({ holders }) => holders === 3)).toMatchObject({ holders: 3 });
+  return published;
+}
 
 async function get(
   name: string,
@@ -103,4 +111,93 @@ test("a key that signed nothing here has no files", async () => {
   const other = address.replace(/\/v\/[^/]+/, `/v/${"A".repeat(42)}A`);
   const download = client.get(`${other}film.mp4`, {});
   await expect(download.head).rejects.toThrow(/answered 404/);
+});
+
+describe("a published video in Chromium", () => {
+  const media = path.join(mediaDir, "cmaf");
+  const segments = readdirSync(media).filter((name) => name.endsWith(".m4s"));
+  const digests = segments.map((name) =>
+    createHash("sha256")
+      .update(readFileSync(path.join(media, name)))
+      .digest("hex"),
+  );
+  let video: string;
+  beforeAll(async () => (video = await publish(media, "--name", "video")));
+
+  /** The digests of all segments, as the page gets them. */
+  const fetched = (page: Page): Promise<unknown> =>
+    page.evaluate(`(async () => {
+      const digests = [];
+      for (const name of ${JSON.stringify(segments)}) {
+        const bytes = await (await fetch(name, { cache: "no-store" })).arrayBuffer();
+        const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+        digests.push([...digest].map((byte) => byte.toString(16).padStart(2, "0")).join(""));
+      }
+      return digests;
+    })()`);
+
+  /** Plays the page of the publication until this second has passed, or an error is there. */
+  async function play(page: Page, second: number): Promise<void> {
+    await page.goto(video);
+    const state = `(() => {
+      const video = document.querySelector("video");
+      video.playbackRate = 4;
+      if (video.paused) video.play().catch(() => undefined);
+      return [video.currentTime, document.querySelector("#message").hidden];
+    })()`;
+    const read = () => page.evaluate(state) as Promise<[number, boolean]>;
+    const [seconds, isPlaying] = await eventually(read, ([now, isFine]) => now >= second || (now > 0 && !isFine), 60);
+    expect([seconds >= second, isPlaying]).toEqual([true, true]);
+  }
+
+  async function openPopup({ browser, newPage }: OpenBrowser): Promise<Page> {
+    const worker = await browser.waitForTarget(
+      (target) => target.type() === "service_worker" && target.url().startsWith("chrome-extension://"),
+    );
+    const popup = await newPage();
+    await popup.goto(`chrome-extension://${new URL(worker.url()).host}/popup.html`);
+    return popup;
+  }
+
+  test("with the extension it is coded, and the popup says who signed it and which proxy lied", async () => {
+    const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 3 };
+    const open = await openBrowser({ headless: true, defaults });
+    try {
+      const [page, popup] = [await open.newPage(), await openPopup(open)];
+      const says = (id: string): Promise<unknown> => popup.evaluate(`document.getElementById("${id}").textContent`);
+      await page.bringToFront();
+      await play(page, 8);
+      // The honest ones may be done before the liar has sent anything.
+      const isNamed = async (): Promise<boolean> => {
+        expect(await fetched(page)).toEqual(digests);
+        return String(await says("liars")) !== "";
+      };
+      expect(await eventually(isNamed, Boolean, 40)).toBe(true);
+      expect(await says("liars")).toMatch(/^The proxy proxy-2 sent false data/);
+      const [, key] = /\/v\/([^/]+)\//.exec(video)!;
+      expect(await says("vouched")).toContain(`“video” is signed by its publisher (key ${key!.slice(0, 8)}…)`);
+      const read = async (): Promise<DownloadRecord[]> => {
+        const { records } = await getJson<{ records: DownloadRecord[] }>(`${fleet.origo.url}/v1/records?limit=200`);
+        return records.filter(({ url, outcome }) => url.startsWith(video) && outcome === "complete");
+      };
+      const isEnough = (records: DownloadRecord[]): boolean =>
+        records.filter(({ mode }) => mode === "coded").length >= segments.length / 2;
+      const records = await eventually(read, isEnough);
+      expect(isEnough(records)).toBe(true);
+      expect(new Set(records.map(({ vouchedBy }) => vouchedBy))).toEqual(new Set(["publisher"]));
+    } finally {
+      await open.close();
+    }
+  });
+
+  test("without the extension it plays by plain HTTP", async () => {
+    const open = await openBrowser({ headless: true });
+    try {
+      const page = await open.newPage();
+      await play(page, 8);
+      expect(await fetched(page)).toEqual(digests);
+    } finally {
+      await open.close();
+    }
+  });
 });
