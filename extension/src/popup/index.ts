@@ -23,6 +23,7 @@ import { Rates, shownState, wastedShare, type Stream } from "./rates";
 import { SiteSwitch } from "./site";
 
 const LISTEN_AGAIN_MS = 1000;
+const BAD_STATES: readonly string[] = ["closed", "failed", "dropped"];
 const OVER_HTTP_KEYS = { forbidden: "overHttpForbidden", blocked: "overHttpBlocked" } as const;
 
 const rates = new Rates();
@@ -114,7 +115,7 @@ function fillRow(row: HTMLElement, stream: Stream, index: number): void {
   };
   const state = shownState(stream, figures?.overHttp ?? null);
   const isGood = isCarrying(state) || stream.bytesPerSec > 0;
-  row.className = `stream ${isGood ? "good" : state === "closed" || state === "failed" ? "bad" : ""}`;
+  row.className = `stream ${isGood ? "good" : BAD_STATES.includes(state) ? "bad" : ""}`;
   set(".label", stream.name || stream.id);
   set(".state", stateWord(say, state));
   set(

@@ -186,6 +186,8 @@ test("popup: a proxy that brings bytes without a session is shown over HTTP", ()
   expect([shownState(of("idle", 1), null), shownState(of("closed", 1), "blocked")]).toEqual(["http", "http"]);
   const others = [of("idle", 0), of("closed", 1), of("open", 1)];
   expect(others.map((stream) => shownState(stream, null))).toEqual(["idle", "closed", "open"]);
+  const liars = [0, 1].map((bytesPerSec) => ({ ...of("open", bytesPerSec), lies: 1 }));
+  expect(liars.map((stream) => shownState(stream, null))).toEqual(["dropped", "open"]);
 });
 
 describe("popup: several transports", () => {

@@ -41,8 +41,9 @@ export class Rates {
   }
 }
 
-/** The state of the session, or `http` while bytes come without one. */
-export function shownState({ state, bytesPerSec }: Stream, overHttp: LiveFigures["overHttp"]): string {
+/** The state of the session, `http` while bytes come without one, or `dropped` for a liar that brings nothing. */
+export function shownState({ state, bytesPerSec, lies }: Stream, overHttp: LiveFigures["overHttp"]): string {
+  if (lies > 0 && bytesPerSec === 0) return "dropped";
   return bytesPerSec > 0 && !isCarrying(state) && (state === "idle" || overHttp !== null) ? "http" : state;
 }
 

@@ -116,6 +116,7 @@ const STATE_KEYS: Readonly<Record<string, string>> = {
   closed: "stateClosed",
   http: "stateHttp",
   failed: "stateFailed",
+  dropped: "stateDropped",
 };
 
 export function stateWord(say: Say, state: string): string {
