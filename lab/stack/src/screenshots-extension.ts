@@ -79,6 +79,16 @@ async function picturesOf(open: OpenBrowser, { browser, scheme, fleet, folder }:
   }
 }
 
+/** The popup of Chromium in a tab, about the tab that shows a site. */
+export async function openPopupTab(open: OpenBrowser): Promise<Page> {
+  const [address, popup] = [`${await chromiumBase(open)}/popup.html`, await open.newPage()];
+  const [, width, height] = PAGES.find(([name]) => name === "popup")!;
+  await popup.setViewport({ width, height, deviceScaleFactor: 2 });
+  await popup.goto(address);
+  await popup.goto(`${address}?tab=${(await popup.evaluate(PLAYING_TAB)) as number}`);
+  return popup;
+}
+
 async function chromiumBase({ browser }: OpenBrowser): Promise<string> {
   const worker = await browser.waitForTarget(
     (target) => target.type() === "service_worker" && target.url().startsWith("chrome-extension://"),

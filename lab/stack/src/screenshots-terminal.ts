@@ -98,7 +98,7 @@ function makeFilm(file: string): void {
 }
 
 /** What an admin makes in the dashboard. */
-async function publisherCode(origoUrl: string): Promise<string> {
+export async function publisherCode(origoUrl: string): Promise<string> {
   const { csrfToken } = (await (await fetch(`${origoUrl}/v1/login`)).json()) as { csrfToken: string };
   const headers = { "x-csrf-token": csrfToken, "content-type": "application/json" };
   const response = await fetch(`${origoUrl}/v1/publishers`, { method: "POST", headers, body: "{}" });

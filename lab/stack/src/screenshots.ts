@@ -4,8 +4,8 @@
  * several modes, and Origo's dashboard shows these downloads. Needs Xvfb, openbox and ImageMagick (Debian: xvfb,
  * openbox, imagemagick). `npm run screenshots -- extension` takes only the extension's pictures
  * (screenshots-extension.ts), `-- terminal` only the command line's (screenshots-terminal.ts), `-- gateway` only the
- * gateway's page (screenshots-gateway.ts, needs ffmpeg and mpv), `-- dashboard` only the dashboard's. None of these
- * needs them.
+ * gateway's page (screenshots-gateway.ts, needs ffmpeg and mpv), `-- published` only those of a published video
+ * (screenshots-published.ts), `-- dashboard` only the dashboard's. None of these needs them.
  */
 import { execFile, spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
@@ -17,6 +17,7 @@ import { openBrowser } from "./browser";
 import { repoRoot, startFleet } from "./fleet";
 import { extensionPictures } from "./screenshots-extension";
 import { gatewayPicture } from "./screenshots-gateway";
+import { publishedPictures } from "./screenshots-published";
 import { terminalPicture } from "./screenshots-terminal";
 import type { Fleet } from "./fleet";
 
@@ -38,6 +39,7 @@ async function main(): Promise<void> {
   if (only === undefined || only === "terminal") await terminalPicture(images);
   if (only === undefined || only === "gateway") await gatewayPicture(images);
   if (only === undefined || only === "extension") await extensionPictures(images);
+  if (only === undefined || only === "published") await publishedPictures(images);
   if (only === "dashboard") await playing({ headless: true });
   if (only === undefined) await onScreen();
 }
