@@ -15,6 +15,7 @@ import { BodySink } from "./sink";
 import { Tally, type LiveBoard } from "./tally";
 import { VOUCHERS, type Voucher } from "@tributary/contract/record-fields";
 import type { Settings } from "./settings";
+import type { SegmentCheck } from "./site/segment-check";
 
 /** How a mode ended. */
 export type ModeResult = { kind: "complete" } | { kind: "failed"; rejection: Rejection } | { kind: "aborted" };
@@ -72,6 +73,8 @@ export class ActiveDownload {
   publisher: Publisher | undefined;
   /** The published object that is wanted. Only bytes that the publisher has signed are written. */
   object: ObjectRequest | undefined;
+  /** Holds what the proxies bring against the site's own digests. */
+  siteCheck: SegmentCheck | undefined;
   #asked: Pick<Request, "url" | "range" | "cache" | "pageOrigin"> | undefined;
   #vouchedBy: Voucher | undefined;
   #tracedPackets = 0;
@@ -82,6 +85,7 @@ export class ActiveDownload {
   readonly #hasher: Hasher;
   readonly #board: LiveBoard;
   readonly #controller = new AbortController();
+  readonly #carrying = new AbortController();
   #firstByteMs: number | undefined;
   #durationMs = 0;
   #headMs: number | undefined;
@@ -111,6 +115,7 @@ export class ActiveDownload {
       this.#rejectHead = reject;
     });
     this.headPromise.catch(() => undefined);
+    this.signal.addEventListener("abort", () => this.#carrying.abort(this.signal.reason), { once: true });
     this.sink = new BodySink({
       hasher: this.#hasher,
       queuedBytesMax: this.settings.queuedBytesMax,
@@ -150,7 +155,9 @@ export class ActiveDownload {
 
   /** Takes the next bytes of what the proxies were asked for. */
   write(bytes: Uint8Array): void {
-    this.sink.write(this.object ? this.object.take(bytes) : bytes);
+    const checked = this.siteCheck ? this.siteCheck.take(bytes, this.head) : bytes;
+    this.sink.write(this.object ? this.object.take(checked) : checked);
+    if (this.siteCheck?.fault) this.#carrying.abort();
   }
 
   get settings(): Settings {
@@ -190,6 +197,11 @@ export class ActiveDownload {
 
   get signal(): AbortSignal {
     return this.#controller.signal;
+  }
+
+  /** Ends what goes through proxies: the download was aborted, or their bytes are wrong. */
+  get carrySignal(): AbortSignal {
+    return this.#carrying.signal;
   }
 
   elapsedMs(): number {
@@ -347,7 +359,8 @@ export class ActiveDownload {
   /** `rest` came from the site, so all did if nothing came before. */
   #voucherOf(rest: OwnRest | undefined): Voucher | undefined {
     if (this.publisher !== undefined && rest === undefined) return "publisher";
-    return rest?.offset === 0 ? "site" : this.#vouchedBy;
+    const isSites = rest === undefined ? this.siteCheck?.isWhole : rest.offset === 0;
+    return isSites ? "site" : this.#vouchedBy;
   }
 
   async #closed(): Promise<void> {

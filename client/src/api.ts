@@ -82,6 +82,7 @@ export interface GetOptions {
   /**
    * What the client may try if datagrams or proxies fail. `true` (default) allows HTTP through the same proxies, and
    * then a fetch of the rest from the origin. `proxies` allows only HTTP through the proxies. `false` allows nothing.
+   * Only with `true` the client asks a PeerTube site for the digests of its segments.
    */
   allowFallback?: boolean | "proxies";
   /** Default `request`. */

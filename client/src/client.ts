@@ -34,7 +34,8 @@ import { ActiveDownload, type ModeResult, type Reporting } from "./active-downlo
 import { SessionPool } from "./session";
 import { Slots } from "./slots";
 import { LiveBoard } from "./tally";
-import { CLIENT_VERSION, SETTINGS_DEFAULT, type Settings } from "./settings";
+import { CLIENT_VERSION, SETTINGS_DEFAULT, withPatience, type Settings } from "./settings";
+import { SiteDigests } from "./site/site-digests";
 
 export interface ProxyClientOptions {
   /** Where Origo is, e.g. `http://127.0.0.1:7600`. */
@@ -92,6 +93,7 @@ export class ProxyClient {
   readonly #remote: RemoteConfig;
   readonly #directory: Directory;
   readonly #publications: Publications;
+  readonly #siteDigests: SiteDigests;
   readonly #reporter: Reporter;
   readonly #engine: EngineLink;
   readonly #sessions: SessionPool;
@@ -128,6 +130,7 @@ export class ProxyClient {
       this.#clientId,
     );
     this.#publications = new Publications(origoUrl, this.#platform, this.#settings, this.#clientId);
+    this.#siteDigests = new SiteDigests(this.#platform);
     const remember = <T>(ageMs: () => number): NetworkMemory<T> =>
       new NetworkMemory(() => this.#directory.network, ageMs);
     this.#memory = remember(() => PATH_MEMORY_MS);
@@ -316,13 +319,18 @@ export class ProxyClient {
     const published = this.#publications.addressOf(download.request.url);
     if (published) return this.#attemptPublished(download, published);
     if (mode === "direct") return direct(download);
+    const siteCheck = this.#siteDigests.checkFor(download.request);
     const picked = await this.#directory.pick(connections, hostOf(download));
     if (download.signal.aborted) return { kind: "aborted" };
     if ("rejection" in picked) return this.#fallBack(download, picked.rejection);
     download.tokenSource = () => this.#directory.freshToken();
     download.useProxies(picked.proxies);
-    const result = await this.#throughProxies(download, picked.proxies, this.#directory);
+    download.siteCheck = await siteCheck;
     if (download.signal.aborted) return { kind: "aborted" };
+    const carried = await this.#throughProxies(download, picked.proxies, this.#directory);
+    if (download.signal.aborted) return { kind: "aborted" };
+    const fault = download.siteCheck?.fault;
+    const result = fault ? { kind: "failed" as const, rejection: fault } : carried;
     if (result.kind !== "failed") return result;
     if (FAULTS_OVER_HOST.has(result.rejection.kind))
       for (const { id } of picked.proxies) this.#directory.penalise(id, hostOf(download));
@@ -463,28 +471,6 @@ const hostOf = ({ request }: ActiveDownload): string => new URL(request.url).hos
 /** Every proxy offers WebRTC. */
 function offers(proxy: ProxyInfo, name: TransportName): boolean {
   return name === "webrtc" || (name === "webtransport" ? proxy.webTransport : proxy.udp) !== undefined;
-}
-
-/**
- * The settings with the caller's patience. Without a fallback the proxies get all of the time that the caller gives,
- * otherwise as much as the settings say.
- */
-function withPatience(
-  settings: Settings,
-  { patienceMs = Infinity, timeoutMs, retries, allowFallback }: GetOptions,
-): Settings {
-  const silenceMs = (usualMs: number): number => {
-    const ms = timeoutMs === undefined ? usualMs : allowFallback === false ? timeoutMs : Math.min(usualMs, timeoutMs);
-    return Math.min(ms, patienceMs);
-  };
-  return {
-    ...settings,
-    sessionMs: allowFallback === false ? silenceMs(settings.sessionMs) : settings.sessionMs,
-    firstByteMs: silenceMs(settings.firstByteMs),
-    stallMs: silenceMs(settings.stallMs),
-    directSilenceMs: timeoutMs ?? settings.directSilenceMs,
-    retries: retries ?? settings.retries,
-  };
 }
 
 function parseTransport(option: TransportOption = "auto"): TransportOption {

@@ -43,3 +43,25 @@ export function splitValues(values: SettingValues): { options: GetOptions; setti
 }
 
 export const CONNECTIONS_DEFAULT = CLIENT_SETTINGS["client.connections"].default;
+
+/**
+ * The settings with the caller's patience. Without a fallback the proxies get all of the time that the caller gives,
+ * otherwise as much as the settings say.
+ */
+export function withPatience(
+  settings: Settings,
+  { patienceMs = Infinity, timeoutMs, retries, allowFallback }: GetOptions,
+): Settings {
+  const silenceMs = (usualMs: number): number => {
+    const ms = timeoutMs === undefined ? usualMs : allowFallback === false ? timeoutMs : Math.min(usualMs, timeoutMs);
+    return Math.min(ms, patienceMs);
+  };
+  return {
+    ...settings,
+    sessionMs: allowFallback === false ? silenceMs(settings.sessionMs) : settings.sessionMs,
+    firstByteMs: silenceMs(settings.firstByteMs),
+    stallMs: silenceMs(settings.stallMs),
+    directSilenceMs: timeoutMs ?? settings.directSilenceMs,
+    retries: retries ?? settings.retries,
+  };
+}

@@ -1,7 +1,7 @@
 /** What a stand-in proxy gives of a body over HTTP. */
 import { createHash } from "node:crypto";
 import type { ServerResponse } from "node:http";
-import { LIMITS } from "@tributary/protocol";
+import { LIMITS, type ChunkSource } from "@tributary/protocol";
 
 export type Given = "digests" | "body" | number[];
 
@@ -22,4 +22,29 @@ export async function trickle(response: ServerResponse, body: Uint8Array, everyM
     await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
   response.end();
+}
+
+/** The body with other bytes from this one on. */
+export function liedFrom(body: Uint8Array, from: number | undefined): Uint8Array {
+  return from === undefined ? body : body.map((byte, at) => (at < from ? byte : byte ^ 1));
+}
+
+export class GrowingSource implements ChunkSource {
+  availableBytes: number;
+  readonly #bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+
+    this.availableBytes = bytes.length;
+  }
+  get totalBytes(): number {
+    return this.#bytes.length;
+  }
+  view(start: number, end: number): Uint8Array {
+    return this.#bytes.subarray(start, end);
+  }
+  digest(start: number, end: number): Uint8Array {
+    return createHash("sha256").update(this.view(start, end)).digest().subarray(0, LIMITS.digestBytes);
+  }
 }

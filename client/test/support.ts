@@ -3,7 +3,7 @@
  * that lists proxies and collects reports. A platform joins them in one process over links that lose packets. The
  * engine runs without its worker.
  */
-import { givenOf, trickle, type Given } from "./given";
+import { givenOf, GrowingSource, liedFrom, trickle, type Given } from "./given";
 import { createHash, randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -13,7 +13,6 @@ import {
   LIMITS,
   Sender,
   xorshift128,
-  type ChunkSource,
   type Codec,
   type RequestFrame,
 } from "@tributary/protocol";
@@ -72,6 +71,8 @@ abstract class HttpServer {
 /** Serves `body` at any path. Words in the path select a fault: no-range, no-length, short, stall, loop, status-404. */
 export class Origin extends HttpServer {
   etag: string | undefined = '"one"';
+  /** What it gives at other paths. */
+  readonly pages = new Map<string, string>();
 
   constructor(public body: Uint8Array) {
     super();
@@ -79,6 +80,8 @@ export class Origin extends HttpServer {
 
   protected async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url!;
+    const page = this.pages.get(path);
+    if (page !== undefined) return void response.end(page);
     const status = /status-(\d+)/.exec(path);
     if (status) {
       const text = Buffer.from(`status ${status[1]}`);
@@ -170,7 +173,7 @@ export interface ProxyMoods {
   etag?: string;
   /** Gives a body of this length. */
   totalBytes?: number;
-  /** Gives other bytes from this one on, over HTTP. */
+  /** Gives other bytes from this one on. */
   liesFromByte?: number;
   /** The longest body that it accepts as one chunk. */
   chunkBytesMax?: number;
@@ -258,7 +261,7 @@ export class StandInProxy extends HttpServer {
     if (this.moods.etag) headers.etag = this.moods.etag;
     const { totalBytes = whole.length, liesFromByte: from } = this.moods;
     const full = Buffer.concat([whole, Buffer.alloc(Math.max(0, totalBytes - whole.length))]).subarray(0, totalBytes);
-    const body = givenOf(from === undefined ? full : full.map((byte, at) => (at < from ? byte : byte ^ 1)), gives);
+    const body = givenOf(liedFrom(full, from), gives);
     headers["content-length"] = String(body.length);
     if (gives !== "body") headers["x-origin-content-length"] = String(totalBytes);
     response.writeHead(answer.status, { ...headers, "server-timing": "origin;dur=1.5" });
@@ -269,26 +272,6 @@ export class StandInProxy extends HttpServer {
     else if (stallAfterBytes !== undefined) response.write(body.subarray(0, stallAfterBytes));
     else if (packetEveryMs) await trickle(response, body, packetEveryMs);
     else response.end(body);
-  }
-}
-
-class GrowingSource implements ChunkSource {
-  availableBytes: number;
-  readonly #bytes: Uint8Array;
-
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes;
-
-    this.availableBytes = bytes.length;
-  }
-  get totalBytes(): number {
-    return this.#bytes.length;
-  }
-  view(start: number, end: number): Uint8Array {
-    return this.#bytes.subarray(start, end);
-  }
-  digest(start: number, end: number): Uint8Array {
-    return createHash("sha256").update(this.view(start, end)).digest().subarray(0, LIMITS.digestBytes);
   }
 }
 
@@ -368,7 +351,7 @@ export class StandInSession {
         sender.handleFailure({ kind: "chunkTooLarge", message: "too large", got: tooLargeBytes, limit });
       else if (got > limit) sender.handleFailure({ kind: "chunkTooLarge", message: "too large", got, limit });
       else {
-        const body = new Uint8Array(await answer.arrayBuffer());
+        const body = liedFrom(new Uint8Array(await answer.arrayBuffer()), this.#proxy.moods.liesFromByte);
         const headers = Object.fromEntries(
           [...answer.headers].filter(([name]) => /^(etag|content-(type|range))$/.test(name)),
         );

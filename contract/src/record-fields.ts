@@ -381,9 +381,9 @@ export const RECORD_FIELDS = {
     values: VOUCHERS,
     record: "optional",
     help:
-      "Who says that the bytes are true: the publisher's signature, the site (it sent the bytes, or " +
-      "those that were delivered are equal to its own), proxies of two operators that agree, or nobody. If parts " +
-      "differ, the weakest counts.",
+      "Who says that the bytes are true: the publisher's signature, the site (it sent the bytes, those that were " +
+      "delivered are equal to its own, or they have the digests that it published), proxies of two operators that " +
+      "agree, or nobody. If parts differ, the weakest counts.",
   },
   ...DERIVED_FIELDS,
 } as const satisfies Record<string, RecordField>;

@@ -92,7 +92,7 @@ class MutpDownload {
       this.#fault = { kind: "stalled", message: `Nothing new came from ${proxies.length} proxies for ${ms} ms.` };
       this.stop();
     });
-    download.signal.addEventListener("abort", this.stop);
+    download.carrySignal.addEventListener("abort", this.stop);
   }
 
   async execute(): Promise<ModeResult> {
@@ -110,7 +110,7 @@ class MutpDownload {
     this.#stopped = true;
     this.#watch.pause();
     clearTimeout(this.#sessionTimer);
-    this.#download.signal.removeEventListener("abort", this.stop);
+    this.#download.carrySignal.removeEventListener("abort", this.stop);
     for (const stop of [...this.#stops]) stop();
   };
 

@@ -58,7 +58,7 @@ class ParallelTransfer {
       onProxyFailed: (index, rejection) => this.#noteFailed(index, rejection),
       onUndecided: (rejection) => this.#end({ kind: "failed", rejection }),
     });
-    this.#abort = linkedAbort(download.signal);
+    this.#abort = linkedAbort(download.carrySignal);
     this.#watch = watchStall(task, (rejection) => this.#end({ kind: "failed", rejection }));
   }
 

@@ -70,7 +70,7 @@ class SplitTransfer {
       aheadBytesMax: download.settings.chunkBytesMax,
       check: this.#agreement,
     });
-    this.#abort = linkedAbort(download.signal);
+    this.#abort = linkedAbort(download.carrySignal);
     this.#watch = watchStall(task, (rejection) => this.#end({ kind: "failed", rejection }));
   }
 

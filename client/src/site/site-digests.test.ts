@@ -1,0 +1,126 @@
+/** The digests that a PeerTube site publishes: a stand-in site, and proxies that all tell the same lie. */
+import { build, expectWhole, fetchAll, PROXIED_MODES, type Scene } from "../../test/scene";
+import { bytesOf, sha256Of } from "../../test/support";
+import { SegmentCheck } from "./segment-check";
+import { segmentsIn } from "./site-digests";
+
+const VIDEO = "9c9de5e8-0a1e-484a-b099-e80766180a6d";
+const FOLDER = `static/streaming-playlists/hls/${VIDEO}`;
+const FILE = "5f2b7e0c-720-fragmented.mp4";
+const PATH = `${FOLDER}/${FILE}`;
+const API = `/api/v1/videos/${VIDEO}`;
+/** The site has no digest of the first bytes, which are no segment. */
+const SEGMENTS = [
+  { start: 1000, end: 59_999 },
+  { start: 60_000, end: 119_999 },
+  { start: 120_000, end: 199_999 },
+];
+const [, second] = SEGMENTS;
+const LIES = [{ liesFromByte: 7000 }, { liesFromByte: 7000 }];
+
+async function buildSite(moods: object[], json?: (scene: Scene) => [digestsUrl: string, digests: string]) {
+  const made = await build(moods, 200_000);
+  const { body, pages, url } = made.origin;
+  const ranges = SEGMENTS.map(({ start, end }) => [`${start}-${end}`, sha256Of(body.subarray(start, end + 1))]);
+  const [digestsUrl, digests] = json?.(made) ?? [
+    `${url}/${FOLDER}/c1-segments-sha256.json`,
+    JSON.stringify({ [FILE]: Object.fromEntries(ranges) as object }),
+  ];
+  pages.set(API, JSON.stringify({ streamingPlaylists: [{ segmentsSha256Url: digestsUrl }] }));
+  if (URL.canParse(digestsUrl)) pages.set(new URL(digestsUrl).pathname, digests);
+  return made;
+}
+
+const questions = ({ origin }: Scene): number => origin.requests.filter(({ path }) => path === API).length;
+
+describe.each(PROXIED_MODES)("%s", (mode) => {
+  test("site digests: the site vouches for a segment, and is asked once", async () => {
+    const made = await buildSite([{}, {}]);
+    for (const range of [second!, SEGMENTS[2]!]) {
+      const outcome = await fetchAll(PATH, { mode, connections: 2, range });
+      expectWhole(outcome, made.origin.body.subarray(range.start, range.end + 1));
+      expect(outcome.record).toMatchObject({ vouchedBy: "site", fallback: null, directBytes: 0 });
+    }
+    expect(questions(made)).toBe(1);
+  });
+
+  test("site digests: no wrong byte is handed on if all proxies tell the same lie", async () => {
+    const { origin, client } = await buildSite(LIES);
+    const outcome = await fetchAll(PATH, { mode, connections: 2, range: second! });
+    expectWhole(outcome, origin.body.subarray(second!.start, second!.end + 1));
+    expect(outcome.record).toMatchObject({ vouchedBy: "site", fallback: { kind: "bodyDiffers", bytes: 60_000 } });
+    expect(outcome.record.fallback!.message).toContain("bytes 60000-119999 do not have the digest");
+    expect(client.live.fallbacks).toBe(1);
+  });
+
+  test("site digests: a whole file is checked but for the bytes that have no digest", async () => {
+    const honest = await buildSite([{}, {}]);
+    const outcome = await fetchAll(PATH, { mode, connections: 2 });
+    expectWhole(outcome, honest.origin.body);
+    expect(outcome.record).toMatchObject({ vouchedBy: "nobody", fallback: null });
+    for (const proxy of honest.proxies) proxy.moods.liesFromByte = 130_000;
+    const lied = await fetchAll(PATH, { mode, connections: 2 });
+    expectWhole(lied, honest.origin.body);
+    expect(lied.record.fallback).toMatchObject({ kind: "bodyDiffers" });
+  });
+});
+
+test("site digests: whoever forbids the fallback keeps the client away from the site", async () => {
+  const made = await buildSite([{}, {}]);
+  for (const allowFallback of [false, "proxies"] as const) {
+    const { record } = await fetchAll(PATH, { connections: 2, range: second!, allowFallback });
+    expect(record).toMatchObject({ outcome: "complete", vouchedBy: "nobody" });
+  }
+  expect(questions(made)).toBe(0);
+});
+
+test.each<[string, (scene: Scene) => [string, string]]>([
+  ["are at another host", () => ["http://127.0.0.2:9/segments-sha256.json", ""]],
+  ["are not there", () => ["/status-404", ""]],
+  ["have no address", () => ["http://", ""]],
+  ["are no JSON", ({ origin }) => [`${origin.url}/digests`, "<p>"]],
+  ["are longer than the limit", ({ origin }) => [`${origin.url}/digests`, "[".padEnd(5_000_000)]],
+  ["are of a live stream", ({ origin }) => [`${origin.url}/digests`, JSON.stringify({ [FILE]: "0".repeat(64) })]],
+])("site digests: digests that %s change nothing", async (_, json) => {
+  const { origin } = await buildSite([{}, {}], json);
+  const outcome = await fetchAll(PATH, { connections: 2, range: second! });
+  expectWhole(outcome, origin.body.subarray(second!.start, second!.end + 1));
+  expect(outcome.record).toMatchObject({ vouchedBy: "nobody", fallback: null });
+});
+
+test("site digests: other addresses cause no question", async () => {
+  const made = await buildSite([{}, {}]);
+  for (const path of ["file", `static/streaming-playlists/hls/private/${VIDEO}/${FILE}`, `${FOLDER}/master.m3u8`])
+    await fetchAll(path, { connections: 2 });
+  expect(questions(made)).toBe(0);
+});
+
+test("site digests: only digests of ranges that do not overlap count, in order", () => {
+  const sha256 = "AB".repeat(32);
+  const ranges = { "50-99": sha256, "0-49": sha256, "40-60": sha256, "9-8": sha256, "100-": sha256, "200-299": "ab" };
+  expect([...segmentsIn({ a: { ...ranges, "300-99999999": sha256 }, b: sha256, c: null })]).toEqual([
+    ["a", [0, 50].map((start) => ({ start, end: start + 49, sha256: "ab".repeat(32) }))],
+  ]);
+  for (const json of [null, 1, "text", []]) expect(segmentsIn(json).size).toBe(0);
+});
+
+test("segment check: bytes wait for the end of their segment, in any pieces", () => {
+  const body = bytesOf(1000);
+  const segments = [100, 400].map((start) => ({
+    ...{ start, end: start + 299, sha256: sha256Of(body.subarray(start, start + 300)) },
+  }));
+  for (const step of [1, 7, 299, 300, 301, 1000]) {
+    const check = new SegmentCheck(segments, undefined, undefined);
+    const got: Uint8Array[] = [];
+    for (let at = 0; at < 1000; at += step)
+      got.push(check.take(body.subarray(at, at + step), { status: 200, headers: {}, totalBytes: 1000 }));
+    expect(Buffer.compare(Buffer.concat(got), body)).toBe(0);
+    expect(check).toMatchObject({ fault: undefined, isWhole: false });
+  }
+});
+
+test("segment check: a whole body that ends before the site's last digest is wrong", () => {
+  const check = new SegmentCheck([{ start: 0, end: 99, sha256: "" }], undefined, undefined);
+  expect(check.take(new Uint8Array(50), { status: 200, headers: {}, totalBytes: 50 })).toHaveLength(0);
+  expect(check.fault).toMatchObject({ kind: "bodyDiffers", message: expect.stringContaining("ends at byte 50") });
+});
