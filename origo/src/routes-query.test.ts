@@ -316,8 +316,8 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
     expect([refused.status, await refused.json()]).toMatchObject([400, { error: { field: "row 1" } }]);
     for (const [format, body, message] of [
       ["parquet", "no parquet", /^body: is not a parquet file that Origo exported: .*records\.parquet/],
-      ["csv", "a,b\r\n1,2\r\n", /lacks 5\d of 5\d columns, the first is id$/],
-      ["csv", text.replace("netBytes,", "bytes,"), /lacks 1 of 5\d columns, the first is netBytes$/],
+      ["csv", "a,b\r\n1,2\r\n", /lacks \d+ of \d+ columns, the first is id$/],
+      ["csv", text.replace("netBytes,", "bytes,"), /lacks 1 of \d+ columns, the first is netBytes$/],
     ] as const) {
       const wrong = await post(`/v1/import?format=${format}`, body, { "content-type": "text/csv" });
       const { error } = (await wrong.json()) as { error: { message: string } };
@@ -325,6 +325,14 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
       expect(error.message).not.toContain("/scratch/");
     }
     expect(await stored()).toHaveLength(2);
+  });
+
+  test("a file of an Origo that did not know who vouches comes in", async () => {
+    await post("/v1/records", { records: [recordOf()] });
+    const text = await (await get("/v1/export?format=csv")).text();
+    const older = text.replace("vouchedBy", "notKnownHere");
+    const taken = await post("/v1/import?format=csv", older, { "content-type": "text/csv" });
+    expect([taken.status, await taken.json()]).toEqual([200, { accepted: 0, duplicate: 1 }]);
   });
 
   test("deletes records that are older than the retention", async () => {

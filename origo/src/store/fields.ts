@@ -56,6 +56,9 @@ export const COLUMNS: readonly Column[] = recordFields
     required: REQUIRED.has(name),
   }));
 
+/** Files that an older Origo exported lack these. */
+export const LATER_COLUMNS: ReadonlySet<string> = new Set(["vouchedBy"]);
+
 const ERRORS_REQUIRED = new Set(["id", "receivedAtMs", "atMs"]);
 
 /** The columns of the table `errors`. */

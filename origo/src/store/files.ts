@@ -16,7 +16,7 @@ import { CLOCK_AHEAD_MS_MAX, recordFault } from "../plausible";
 import type { Cell, Database, Row } from "./database";
 import { openDuckDb } from "./duckdb";
 import { faultAt } from "./faults";
-import { COLUMNS } from "./fields";
+import { COLUMNS, LATER_COLUMNS } from "./fields";
 import { migrate } from "./migrations";
 import { recordOf, rowOf } from "./record-row";
 import type { Store } from "./store";
@@ -88,7 +88,10 @@ export async function importFile(store: Store, format: Format, file: Readable, n
   });
 }
 
-/** Makes the table `given` of the file. Throws a QueryFault if the file does not have all columns. */
+/**
+ * Makes the table `given` of the file. Throws a QueryFault if the file does not have all columns that the first
+ * version exported.
+ */
 async function readGiven(reader: Database, path: string, format: Format): Promise<void> {
   const source = sourceOf(path, format);
   const refused = (error: Error): never => {
@@ -97,12 +100,14 @@ async function readGiven(reader: Database, path: string, format: Format): Promis
   };
   const found = await reader.all(`DESCRIBE SELECT * FROM ${source}`).catch(refused);
   const names = new Set(found.map((row) => row["column_name"]));
-  const lacking = COLUMNS.map(({ name }) => name).filter((name) => !names.has(name));
+  const lacking = COLUMNS.map(({ name }) => name).filter((name) => !names.has(name) && !LATER_COLUMNS.has(name));
   if (lacking.length > 0) {
     const has = `it lacks ${lacking.length} of ${COLUMNS.length} columns, the first is ${lacking[0]}`;
     throw faultAt("body", `is not a ${format} file that this version of Origo exported: ${has}`);
   }
-  const columns = COLUMNS.map(({ name, column, kind }) => `"${name}"::${IMPORT_TYPES[kind]} AS ${column}`);
+  const columns = COLUMNS.map(
+    ({ name, column, kind }) => `${names.has(name) ? `"${name}"` : "NULL"}::${IMPORT_TYPES[kind]} AS ${column}`,
+  );
   await reader.run(`CREATE TABLE given AS SELECT ${columns.join(", ")} FROM ${source}`).catch(refused);
 }
 
