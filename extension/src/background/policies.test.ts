@@ -40,6 +40,18 @@ test("policies: of an unknown document nothing is assumed", async () => {
   expect(await mayPlay({ documentUrl: PAGE, url: PAGE, metaPolicies: [] }, {})).toBe("no");
 });
 
+test("policies: the documents of a folder have each their own, in whatever order they load", async () => {
+  const [strict, free] = ["https://site.example/a/strict.html", "https://site.example/a/free.html"];
+  const answers = async () => [await ask(undefined, [], strict), await ask(undefined, [], free)];
+  load(strict, "default-src 'self'");
+  expect(await answers()).toEqual(["no", "no"]);
+  load(free);
+  expect(await answers()).toEqual(["no", "anywhere"]);
+  load(strict, "default-src 'self'");
+  expect(await answers()).toEqual(["no", "anywhere"]);
+  expect(await ask(undefined, [], "https://site.example/a/")).toBe("no");
+});
+
 test("policies: headers and meta elements count, in any letters and with a fragment", async () => {
   note({
     tabId: 1,
