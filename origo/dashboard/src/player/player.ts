@@ -1,13 +1,15 @@
 /**
  * Player: the page of a publication. It asks Origo what the publication has and plays it: HLS by hls.js or, where that
- * does not work, by the browser, and a whole file by the browser. If there is nothing that it can play, it lists the
- * files.
+ * does not work, by the browser, and a whole file by the browser. If there is nothing that it can play, it says so and
+ * lists the files.
  */
 import "./player.css";
 import { choose, isDash, isHls, type PlayableFile } from "./choice";
 
 const video = document.querySelector<HTMLVideoElement>("#video")!;
 const message = document.querySelector<HTMLElement>("#message")!;
+
+const DASH = "This video is in DASH only, which this page cannot play. Open the first address in a player for DASH:";
 
 interface Answer {
   manifest?: string;
@@ -24,7 +26,8 @@ async function start(): Promise<void> {
   if (answer.manifest === undefined) throw new Error(answer.error?.message ?? `Origo answered ${response.status}`);
   const files = filesOf(answer.manifest);
   const file = choose(files);
-  if (file === undefined || isDash(file)) return list(files);
+  if (file === undefined) return list(files, "This publication has no video that a page can play.");
+  if (isDash(file)) return list([file, ...files], DASH);
   await play(file);
 }
 
@@ -71,11 +74,14 @@ function say(text: string): void {
   message.textContent = text;
 }
 
-function list(files: readonly PlayableFile[]): void {
+/** Each file once, in this order. */
+function list(files: readonly PlayableFile[], why: string): void {
   const title = document.createElement("h1");
   title.textContent = document.title;
   const items = document.createElement("ul");
-  for (const file of files) {
+  const reason = document.createElement("p");
+  reason.textContent = why;
+  for (const file of new Set(files)) {
     const link = document.createElement("a");
     link.href = addressOf(file);
     link.textContent = file.path;
@@ -84,6 +90,6 @@ function list(files: readonly PlayableFile[]): void {
     items.append(item);
   }
   const nav = document.createElement("nav");
-  nav.append(title, items);
+  nav.append(title, reason, items);
   message.replaceWith(nav);
 }
