@@ -93,6 +93,7 @@ test.each(["SIGINT", "SIGTERM"] as const)(
         status: 200,
       });
     }
+    expect(run.output()).toMatch(/^publish: npm run -s tributary -- publish PATH --origo http\S+ --code publisher-/m);
     const children = childrenOf(run.pid);
     expect(children).toHaveLength(4);
     process.kill(children.at(-1) ?? 0, "SIGKILL");

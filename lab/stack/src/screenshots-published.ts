@@ -11,9 +11,9 @@ import type { Page } from "puppeteer-core";
 import { openBrowser } from "./browser";
 import { repoRoot, startFleet } from "./fleet";
 import type { Fleet } from "./fleet";
+import { publisherCode } from "./publisher-code";
 import { mediaDir } from "./sample/origin";
 import { openPopupTab } from "./screenshots-extension";
-import { publisherCode } from "./screenshots-terminal";
 
 /** Rate of each of four proxies. It is low enough that the chart fills while the video loads. */
 const RATE_BYTES_PER_SEC = 70_000;

@@ -10,6 +10,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Page } from "puppeteer-core";
 import { openBrowser } from "./browser";
 import { repoRoot, startFleet } from "./fleet";
+import { publisherCode } from "./publisher-code";
 
 const COLUMNS = 136;
 const RATE_BYTES_PER_SEC = 896_000;
@@ -95,14 +96,6 @@ export async function terminalPicture(folder: string): Promise<void> {
 function makeFilm(file: string): void {
   const picture = ["-f", "lavfi", "-i", "testsrc2=size=1280x720:rate=10:duration=8"];
   execFileSync("ffmpeg", ["-v", "error", ...picture, "-c:v", "libx264", "-preset", "ultrafast", file]);
-}
-
-/** What an admin makes in the dashboard. */
-export async function publisherCode(origoUrl: string): Promise<string> {
-  const { csrfToken } = (await (await fetch(`${origoUrl}/v1/login`)).json()) as { csrfToken: string };
-  const headers = { "x-csrf-token": csrfToken, "content-type": "application/json" };
-  const response = await fetch(`${origoUrl}/v1/publishers`, { method: "POST", headers, body: "{}" });
-  return ((await response.json()) as { code: string }).code;
 }
 
 async function draw(page: Page, printed: string, rows: number, file: string): Promise<void> {

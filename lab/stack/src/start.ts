@@ -6,6 +6,7 @@ import { builtExtensionDir, openBrowser, writeExtensionDefaults } from "./browse
 import { startFleet } from "./fleet";
 import type { Fleet } from "./fleet";
 import { runOnce } from "./once";
+import { publisherCode } from "./publisher-code";
 import { describeEnd } from "./services";
 import type { Service } from "./services";
 
@@ -64,12 +65,17 @@ export async function start(options: StartOptions): Promise<number> {
       `extension: this copy sends a record of each download to ${fleet.origo.url}, for its dashboard; a ` +
         "store's package sends none unless asked",
     );
+    const publisher = `--origo ${fleet.origo.url} --code ${await publisherCode(fleet.origo.url)}`;
+    print(`publish: npm run -s tributary -- publish PATH ${publisher}`);
     const window = options.browser ? await openBrowser({ headless: false, defaults }) : undefined;
     if (window) await (await window.browser.pages())[0]?.goto(`${fleet.sample.url}/hls.html`);
     print("running; Ctrl-C stops everything");
     await interrupt.first;
     await window?.close();
     return 0;
+  } catch (error) {
+    if (interrupt.seen) return INTERRUPTED;
+    throw error;
   } finally {
     await fleet.stop();
     print("stopped");
