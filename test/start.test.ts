@@ -116,9 +116,13 @@ async function npmStart(): Promise<{ script: number; npm: number; starter: numbe
     120,
   );
   const pid = script.pid ?? 0;
-  const [npm = 0, starter = 0, ...services] = descendantsOf(pid);
+  // npm, the starter, Origo, the sample site and a proxy.
+  const [npm = 0, starter = 0, ...services] = await eventually(
+    () => descendantsOf(pid),
+    (all) => all.length === 5,
+    20,
+  );
   expect(commandOf(starter)).toContain("infra/start.mjs");
-  // Origo, the sample site and a proxy.
   expect(services).toHaveLength(3);
   return { script: pid, npm, starter, all: [pid, npm, starter, ...services] };
 }
