@@ -86,6 +86,8 @@ export class ActiveDownload {
   readonly #board: LiveBoard;
   readonly #controller = new AbortController();
   readonly #carrying = new AbortController();
+  #noteAborted!: () => void;
+  readonly untilAborted = new Promise<undefined>((resolve) => (this.#noteAborted = () => resolve(undefined)));
   #firstByteMs: number | undefined;
   #durationMs = 0;
   #headMs: number | undefined;
@@ -115,7 +117,11 @@ export class ActiveDownload {
       this.#rejectHead = reject;
     });
     this.headPromise.catch(() => undefined);
-    this.signal.addEventListener("abort", () => this.#carrying.abort(this.signal.reason), { once: true });
+    const handleAbort = (): void => {
+      this.#carrying.abort(this.signal.reason);
+      this.#noteAborted();
+    };
+    this.signal.addEventListener("abort", handleAbort, { once: true });
     this.sink = new BodySink({
       hasher: this.#hasher,
       queuedBytesMax: this.settings.queuedBytesMax,
@@ -158,6 +164,13 @@ export class ActiveDownload {
     const checked = this.siteCheck ? this.siteCheck.take(bytes, this.head) : bytes;
     this.sink.write(this.object ? this.object.take(checked) : checked);
     if (this.siteCheck?.fault) this.#carrying.abort();
+  }
+
+  /** The result of what came through proxies. It is a failure if that is not the site's, also without any byte. */
+  checked(result: ModeResult): ModeResult {
+    if (result.kind === "complete") this.siteCheck?.take(new Uint8Array(), this.head);
+    const rejection = this.siteCheck?.fault;
+    return rejection ? { kind: "failed", rejection } : result;
   }
 
   get settings(): Settings {

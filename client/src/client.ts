@@ -325,12 +325,10 @@ export class ProxyClient {
     if ("rejection" in picked) return this.#fallBack(download, picked.rejection);
     download.tokenSource = () => this.#directory.freshToken();
     download.useProxies(picked.proxies);
-    download.siteCheck = await siteCheck;
+    download.siteCheck = await Promise.race([siteCheck, download.untilAborted]);
     if (download.signal.aborted) return { kind: "aborted" };
-    const carried = await this.#throughProxies(download, picked.proxies, this.#directory);
+    const result = download.checked(await this.#throughProxies(download, picked.proxies, this.#directory));
     if (download.signal.aborted) return { kind: "aborted" };
-    const fault = download.siteCheck?.fault;
-    const result = fault ? { kind: "failed" as const, rejection: fault } : carried;
     if (result.kind !== "failed") return result;
     if (FAULTS_OVER_HOST.has(result.rejection.kind))
       for (const { id } of picked.proxies) this.#directory.penalise(id, hostOf(download));

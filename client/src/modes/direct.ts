@@ -26,7 +26,7 @@ const UNJOINABLE: ReadonlySet<RejectionKind> = new Set<RejectionKind>([
   "originRefused",
   "rangeRefused",
 ]);
-/** After one of these nobody knows whether the delivered bytes are the origin's. */
+/** After one of these nobody knows whether the delivered bytes are the origin's, unless they had its digests. */
 const DOUBTS: ReadonlySet<RejectionKind> = new Set<RejectionKind>(["planMismatch", "bodyDiffers"]);
 /** The same request may succeed later. */
 const BUSY_STATUSES = [408, 425, 429, 502, 503, 504];
@@ -77,9 +77,10 @@ async function askOnce(download: ActiveDownload, isLastTry: boolean): Promise<At
   const { range, decode } = request;
   if (!head) return ask(download, range, isLastTry, (now) => takeFirst(download, now));
   const offset = sink.deliveredBytes;
-  if (head.totalBytes === offset) return { kind: "complete" };
+  const isTrue = offset > 0 && download.siteCheck?.isWhole === true;
+  const isDoubted = download.fallback !== undefined && DOUBTS.has(download.fallback.kind) && !isTrue;
+  if (head.totalBytes === offset && (offset > 0 || !isDoubted)) return { kind: "complete" };
   const base = head.status === 206 ? (range?.start ?? 0) : 0;
-  const isDoubted = download.fallback !== undefined && DOUBTS.has(download.fallback.kind);
   if (offset > 0 && !isDoubted && !decode && strongValidator(head) !== undefined) {
     const end = head.totalBytes === null ? (head.status === 206 ? range?.end : undefined) : base + head.totalBytes - 1;
     const rest = end === undefined ? { start: base + offset } : { start: base + offset, end };

@@ -66,9 +66,11 @@ export class SegmentCheck {
     const start = head?.status === 206 ? (this.#range?.start ?? 0) : 0;
     const end = start + (head?.totalBytes ?? 0);
     this.#at = start;
-    const last = this.#segments.at(-1);
-    if (head?.status === 200 && head.totalBytes !== null && last && last.end >= end)
-      this.#refuse(`The proxies' body ends at byte ${end}, and the site has digests up to byte ${last.end}.`);
+    // The digests show how long the file is at least. A body that ends earlier hides the end of a segment.
+    const last = this.#segments.at(-1)?.end ?? -1;
+    const least = Math.min(last, (head?.status === 206 ? this.#range?.end : undefined) ?? Infinity);
+    if (end <= least)
+      this.#refuse(`The proxies' body ends before byte ${end}, and the site has digests up to byte ${last}.`);
     return this.#segments.filter((segment) => segment.start >= start && segment.end < end);
   }
 

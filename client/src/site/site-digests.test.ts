@@ -65,6 +65,29 @@ describe.each(PROXIED_MODES)("%s", (mode) => {
   });
 });
 
+test.each([0, 150_000])("site digests: the proxies' body of only %d bytes is not the file", async (totalBytes) => {
+  const { origin } = await buildSite([{ totalBytes }, { totalBytes }]);
+  const outcome = await fetchAll(PATH, { mode: "parallel-http", connections: 2 });
+  expectWhole(outcome, origin.body);
+  expect(outcome.record).toMatchObject({ vouchedBy: "site", fallback: { kind: "bodyDiffers" } });
+});
+
+test("site digests: the site sends only what follows the segments that were right", async () => {
+  const { origin } = await buildSite([{ liesFromByte: 130_000 }, { liesFromByte: 130_000 }]);
+  const range = { start: 1000, end: 199_999 };
+  const outcome = await fetchAll(PATH, { connections: 2, range });
+  expectWhole(outcome, origin.body.subarray(range.start));
+  expect(outcome.record).toMatchObject({ vouchedBy: "site", fallback: { kind: "bodyDiffers", bytes: 80_000 } });
+});
+
+test("site digests: a download that waits for the site can be aborted", async () => {
+  const { origin, client } = await buildSite([{}, {}], () => ["/stall", ""]);
+  const download = client.get(`${origin.url}/${PATH}`, { connections: 2, range: second! });
+  while (!origin.requests.some(({ path }) => path === "/stall")) await new Promise((resolve) => setTimeout(resolve, 5));
+  download.abort();
+  expect(await download.record).toMatchObject({ outcome: "aborted", netBytes: 0 });
+});
+
 test("site digests: whoever forbids the fallback keeps the client away from the site", async () => {
   const made = await buildSite([{}, {}]);
   for (const allowFallback of [false, "proxies"] as const) {
@@ -77,6 +100,7 @@ test("site digests: whoever forbids the fallback keeps the client away from the 
 test.each<[string, (scene: Scene) => [string, string]]>([
   ["are at another host", () => ["http://127.0.0.2:9/segments-sha256.json", ""]],
   ["are not there", () => ["/status-404", ""]],
+  ["never come", () => ["/stall", ""]],
   ["have no address", () => ["http://", ""]],
   ["are no JSON", ({ origin }) => [`${origin.url}/digests`, "<p>"]],
   ["are longer than the limit", ({ origin }) => [`${origin.url}/digests`, "[".padEnd(5_000_000)]],
@@ -119,8 +143,17 @@ test("segment check: bytes wait for the end of their segment, in any pieces", ()
   }
 });
 
-test("segment check: a whole body that ends before the site's last digest is wrong", () => {
-  const check = new SegmentCheck([{ start: 0, end: 99, sha256: "" }], undefined, undefined);
-  expect(check.take(new Uint8Array(50), { status: 200, headers: {}, totalBytes: 50 })).toHaveLength(0);
-  expect(check.fault).toMatchObject({ kind: "bodyDiffers", message: expect.stringContaining("ends at byte 50") });
+test.each<[number, [number, number] | undefined, number, boolean]>([
+  [200, undefined, 99, true],
+  [200, undefined, 100, false],
+  [206, [10, 99], 89, true],
+  [206, [10, 99], 90, false],
+  [206, [0, 49], 50, false],
+  [206, [100, 199], 10, false],
+])("segment check: a body with status %d for %j of %d bytes is refused: %j", (status, asked, totalBytes, isRefused) => {
+  const range = asked && { start: asked[0], end: asked[1] };
+  const check = new SegmentCheck([{ start: 10, end: 99, sha256: "" }], range, undefined);
+  const got = check.take(new Uint8Array(5), { status, headers: {}, totalBytes });
+  expect(check.fault?.kind).toBe(isRefused ? "bodyDiffers" : undefined);
+  if (isRefused) expect(got).toHaveLength(0);
 });
