@@ -8,7 +8,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { isByBrowser, segmentMismatch, startFleet, type Fleet } from "@tributary/lab-stack";
+import { isByBrowser, publisherCode, segmentMismatch, startFleet, type Fleet } from "@tributary/lab-stack";
 import { cli, eventually, faults, getJson, past, playPage } from "./support";
 
 /** Honest proxies hear from the origin this much later than a quick liar, and a slow liar this much later than they. */
@@ -93,10 +93,7 @@ describe("liars: three of four lie about a published file", () => {
   afterAll(() => rmSync(folder, { recursive: true }));
 
   const published = async (content: Buffer): Promise<string> => {
-    const { csrfToken } = await getJson<{ csrfToken: string }>(`${fleet.origo.url}/v1/login`);
-    const headers = { "x-csrf-token": csrfToken, "content-type": "application/json" };
-    const answer = await fetch(`${fleet.origo.url}/v1/publishers`, { method: "POST", headers, body: "{}" });
-    const { code } = (await answer.json()) as { code: string };
+    const code = await publisherCode(fleet.origo.url);
     writeFileSync(path.join(folder, "film.mp4"), content);
     const words = ["--name", "film", "--key", path.join(folder, "key.pem"), "--code", code, "--origo", fleet.origo.url];
     const { stdout } = await cli("publish", path.join(folder, "film.mp4"), ...words);

@@ -13,9 +13,9 @@ import {
 } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { repoRoot, startFleet, type Fleet } from "@tributary/lab-stack";
+import { publisherCode, repoRoot, startFleet, type Fleet } from "@tributary/lab-stack";
 import { clockOff, DAY_SEC } from "./skew";
-import { eventually, getJson } from "./support";
+import { eventually } from "./support";
 
 let fleet: Fleet;
 let folder: string;
@@ -62,17 +62,6 @@ function tributary(words: readonly string[], env: Record<string, string> = {}, k
   });
 }
 
-/** What an admin makes in the dashboard. */
-async function publisherCode(): Promise<string> {
-  const { csrfToken } = await getJson<{ csrfToken: string }>(`${fleet.origo.url}/v1/login`);
-  const response = await fetch(`${fleet.origo.url}/v1/publishers`, {
-    method: "POST",
-    headers: { "x-csrf-token": csrfToken, "content-type": "application/json" },
-    body: "{}",
-  });
-  return ((await response.json()) as { code: string }).code;
-}
-
 /** `.../v/KEY/NAME/` of what `publish` printed. */
 const addressOf = ({ stdout }: Run): string => /^embed +(\S+)$/m.exec(stdout)![1]!;
 const bytesAt = async (url: string): Promise<Buffer> => Buffer.from(await (await fetch(url)).arrayBuffer());
@@ -93,7 +82,7 @@ test("an unknown key is told to get a code, and a code lets it in", async () => 
   writeFileSync(at("hello.txt"), "hello");
   const unknown = await tributary(["publish", "hello.txt"]);
   expect([unknown.status, unknown.stderr]).toEqual([1, expect.stringContaining("--code CODE")]);
-  const known = await tributary(["publish", "hello.txt", "--code", await publisherCode()]);
+  const known = await tributary(["publish", "hello.txt", "--code", await publisherCode(fleet.origo.url)]);
   expect([known.status, known.stderr]).toEqual([0, expect.stringContaining("Origo knows your key as")]);
   expect((await bytesAt(`${addressOf(known)}hello.txt`)).toString()).toBe("hello");
 });

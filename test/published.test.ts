@@ -11,7 +11,15 @@ import { pathToFileURL } from "node:url";
 import type { GetOptions } from "@tributary/client";
 import { createNodeClient } from "@tributary/client/node";
 import type { DownloadRecord } from "@tributary/contract/schema";
-import { mediaDir, openBrowser, repoRoot, startFleet, type Fleet, type OpenBrowser } from "@tributary/lab-stack";
+import {
+  mediaDir,
+  openBrowser,
+  publisherCode,
+  repoRoot,
+  startFleet,
+  type Fleet,
+  type OpenBrowser,
+} from "@tributary/lab-stack";
 import type { Page } from "puppeteer-core";
 import { eventually, getJson } from "./support";
 
@@ -35,11 +43,7 @@ beforeAll(async () => {
   writeFileSync(path.join(folder, "film/film.mp4"), film);
   writeFileSync(path.join(folder, "film/empty.mp4"), "");
   writeFileSync(path.join(folder, "film/list.m3u8"), "#EXTM3U\n");
-  const { csrfToken } = await getJson<{ csrfToken: string }>(`${fleet.origo.url}/v1/login`);
-  const headers = { "x-csrf-token": csrfToken, "content-type": "application/json" };
-  const made = await fetch(`${fleet.origo.url}/v1/publishers`, { method: "POST", headers, body: "{}" });
-  const { code } = (await made.json()) as { code: string };
-  address = await publish("film", "--code", code);
+  address = await publish("film", "--code", await publisherCode(fleet.origo.url));
   client = createNodeClient({ origoUrl: fleet.origo.url, reportRecords: false });
 });
 afterAll(async () => {

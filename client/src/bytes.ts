@@ -1,4 +1,4 @@
-/** Small functions on bytes: cut them into pieces, join pieces, and write them as hex. */
+/** Pieces of the body stream. */
 
 /** The largest piece of the body stream. Smaller pieces cost more transfers, and larger pieces come less evenly. */
 const PIECE_BYTES_MAX = 65_536;
@@ -10,20 +10,4 @@ export function piecesOf(bytes: Uint8Array): Uint8Array[] {
   for (let at = 0; at < bytes.length; at += PIECE_BYTES_MAX)
     pieces.push(new Uint8Array(bytes.subarray(at, at + PIECE_BYTES_MAX)));
   return pieces;
-}
-
-/** Joins pieces into one buffer without spare room. */
-export function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
-}
-
-/** Writes bytes as lower-case hex. */
-export function hexOf(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

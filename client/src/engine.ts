@@ -27,7 +27,8 @@ import {
   type StartOptions,
   type ToEngine,
 } from "./messages";
-import { hexOf, piecesOf } from "./bytes";
+import { hexOf } from "@tributary/contract/tree";
+import { piecesOf } from "./bytes";
 
 const STATS_EVERY_MS = 100;
 /** A longer frame is not a REJECT. Symbols of the default size are longer, so few frames are parsed twice. */

@@ -2,7 +2,7 @@
  * SHA-256 by the browser. It is many times faster than a hash in JavaScript, and it does not use the threads that carry
  * packets. It hashes only whole bodies, so a body that is longer than most segments uses another hasher.
  */
-import { hexOf, joined } from "./bytes";
+import { hexOf, joined } from "@tributary/contract/tree";
 import type { Hasher } from "./platform";
 
 export const AT_ONCE_BYTES_MAX = 4 * 1024 * 1024;

@@ -6,7 +6,7 @@ import type { ByteRange, CacheMode, TransportName, Rejection } from "@tributary/
 import type { ObjectName } from "@tributary/contract/tree";
 import type { KnownPath, MutpMode, PacketFate, PlanHead, ReceiverStats, ShownEvidence } from "@tributary/protocol";
 import type { ProxyInfo } from "./api";
-import { joined } from "./bytes";
+import { joined } from "@tributary/contract/tree";
 
 export interface PackedFrames {
   bytes: Uint8Array;

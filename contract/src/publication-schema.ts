@@ -54,6 +54,9 @@ export function pathFault(path: string): string | undefined {
   return undefined;
 }
 
+/** RFC 6838 §4.2, and parameters. */
+export const MEDIA_TYPE = /^[\w.+-]+\/[\w.+-]+(?:; ?[\w-]+=[\w."', -]+)*$/;
+
 /** A file of a publication. */
 export const PublishedFile = z
   .object({
@@ -61,10 +64,7 @@ export const PublishedFile = z
       const fault = pathFault(path);
       if (fault !== undefined) context.addIssue({ code: z.ZodIssueCode.custom, message: `${path}: ${fault}` });
     }),
-    type: z
-      .string()
-      .max(PUBLICATION_LIMITS.typeChars)
-      .regex(/^[\w.+-]+\/[\w.+-]+(?:; ?[\w-]+=[\w."', -]+)*$/, "must be a media type, as video/mp4"),
+    type: z.string().max(PUBLICATION_LIMITS.typeChars).regex(MEDIA_TYPE, "must be a media type, as video/mp4"),
     object: ObjectId,
   })
   .strict();

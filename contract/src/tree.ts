@@ -175,6 +175,13 @@ export function checkProof(
   return hexOf(level) === root ? leaves : undefined;
 }
 
+/** What names these bytes. */
+export function objectNameOf(bytes: Uint8Array, hash: Hash): ObjectName {
+  const leaves = new LeafMaker(hash);
+  leaves.update(bytes);
+  return { root: hexOf(new Tree(leaves.finish(), hash).root), bytes: bytes.length };
+}
+
 /** The digest with this number; undefined if there are not so many. */
 export function digestAt(digests: Uint8Array, index: number): Uint8Array | undefined {
   const digest = digests.subarray(index * DIGEST_BYTES, (index + 1) * DIGEST_BYTES);
@@ -212,7 +219,7 @@ function parentsOf(level: Uint8Array, padding: Uint8Array, hash: Hash): Uint8Arr
 
 const powerOfTwo = (count: number): number => 2 ** Math.ceil(Math.log2(count));
 
-export function joined(parts: readonly Uint8Array[]): Uint8Array {
+export function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {

@@ -16,6 +16,7 @@ import { z } from "zod";
 import { mayRead } from "@tributary/contract";
 import { faultOf } from "@tributary/contract/fault";
 import type { ApiError } from "@tributary/contract/schema";
+import type { RateLimit } from "./rate-limit";
 
 /** The largest body of a request, unless the endpoint sets its own limit. */
 export const BODY_BYTES_MAX = 1_000_000;
@@ -98,6 +99,21 @@ export class Refusal extends Error {
 
 export const notFound = (message: string, field?: string): Refusal =>
   new Refusal(404, { kind: "notFound", message, ...(field === undefined ? {} : { field }) });
+
+/** Counts a request of `key`. Throws a Refusal if it is one too many; `messageOf` gets the seconds to wait. */
+export function countOrRefuse(
+  limit: RateLimit,
+  key: string,
+  nowMs: number,
+  messageOf: (seconds: number) => string,
+): void {
+  const seconds = Math.ceil(limit.waitMs(key, nowMs) / 1000);
+  if (seconds > 0) {
+    const error: ApiError = { kind: "tooManyAttempts", message: messageOf(seconds) };
+    throw new Refusal(429, error, { "Retry-After": String(seconds) });
+  }
+  limit.add(key, nowMs);
+}
 
 /** A whole number in a query string. */
 export const whole = (min: number, max: number, preset: number) =>

@@ -3,12 +3,13 @@
  * is checked (contract/src/evidence.ts). A proxy that clients in several networks convicted is disabled, until an
  * admin enables it again.
  */
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { Conviction, ConvictionResponse } from "@tributary/contract/conviction";
 import { evidenceFault } from "@tributary/contract/evidence";
 import { EVIDENCE_LIMITS } from "@tributary/contract/message-limits";
+import { sha256 } from "./compare";
 import type { Configuration } from "./configuration";
-import { endpoint, notFound, Refusal, type Endpoint } from "./http";
+import { countOrRefuse, endpoint, notFound, Refusal, type Endpoint } from "./http";
 import { limitKeyOf, networkOf } from "./network";
 import type { Publications } from "./publications";
 import { RateLimit } from "./rate-limit";
@@ -19,6 +20,7 @@ import type { Log } from "./telemetry";
 
 /** One address may send this many in ten minutes. */
 const PER_ADDRESS = 10;
+const TOO_MUCH = `this address sent too much evidence: got ${PER_ADDRESS + 1} in ten minutes, limit ${PER_ADDRESS}`;
 const WINDOW_MS = 600_000;
 const ADDRESSES_MAX = 50_000;
 
@@ -48,22 +50,13 @@ export function convictionEndpoints(options: ConvictionOptions): Endpoint[] {
       status: 202,
       handle: async ({ body, request }) => {
         const address = request.ip ?? "";
-        countFor(sent, limitKeyOf(address), options.nowMs());
+        countOrRefuse(sent, limitKeyOf(address), options.nowMs(), () => TOO_MUCH);
         await check(body, options);
         return { networks: await convict(body, networkOf(address), options) };
       },
     }),
   ];
 }
-
-function countFor(sent: RateLimit, key: string, nowMs: number): void {
-  const seconds = Math.ceil(sent.waitMs(key, nowMs) / 1000);
-  const message = `this address sent too much evidence: got ${PER_ADDRESS + 1} in ten minutes, limit ${PER_ADDRESS}`;
-  if (seconds > 0) throw new Refusal(429, { kind: "tooManyAttempts", message }, { "Retry-After": String(seconds) });
-  sent.add(key, nowMs);
-}
-
-const sha256 = (bytes: Uint8Array): Uint8Array => createHash("sha256").update(bytes).digest();
 
 async function check(evidence: Conviction, { registry, publications, nowMs }: ConvictionOptions): Promise<void> {
   const { proxy, key, name, object } = evidence;

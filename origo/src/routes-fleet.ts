@@ -9,7 +9,7 @@ import { FleetAction } from "@tributary/contract/admin-schema";
 import type { Configuration } from "./configuration";
 import type { Enrolment } from "./enrolment";
 import type { PlaceOf } from "./geo";
-import { endpoint, notFound, Refusal, whole, type Call, type Endpoint } from "./http";
+import { countOrRefuse, endpoint, notFound, Refusal, whole, type Call, type Endpoint } from "./http";
 import { RateLimit } from "./rate-limit";
 import type { Decision, Registry } from "./registry";
 import { FleetResponse, ProxiesResponse, SCHEMA_LIMITS } from "@tributary/contract/schema";
@@ -69,18 +69,6 @@ export const fleetEndpoints = (options: FleetOptions): Endpoint[] => [
   ...otherEndpoints(options),
 ];
 
-/** Counts a list for the address. Throws when it is one too many. */
-function countList(lists: RateLimit, address: string, nowMs: number): void {
-  const seconds = Math.ceil(lists.waitMs(address, nowMs) / 1000);
-  if (seconds > 0)
-    throw new Refusal(
-      429,
-      { kind: "tooManyAttempts", message: `this address asked for too many lists: wait ${seconds} s` },
-      { "Retry-After": String(seconds) },
-    );
-  lists.add(address, nowMs);
-}
-
 const listEndpoint = (options: FleetOptions): Endpoint =>
   endpoint({
     method: "get",
@@ -99,7 +87,8 @@ export function proxiesFor(
   first: ReadonlySet<string> = new Set(),
 ): ProxiesResponse {
   const { registry, configuration, lists, rng, nowMs } = options;
-  countList(lists, limitKeyOf(request.ip ?? ""), nowMs());
+  const tooMany = (seconds: number): string => `this address asked for too many lists: wait ${seconds} s`;
+  countOrRefuse(lists, limitKeyOf(request.ip ?? ""), nowMs(), tooMany);
   response.set("Cache-Control", "no-store");
   const select = query.select ?? configuration.value("origo.selection");
   const place = select === "near" ? options.placeOf(request.ip ?? "") : undefined;

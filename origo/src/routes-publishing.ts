@@ -2,7 +2,6 @@
  * Publishing: the endpoints of publishers (docs/spec/publications.md §4). Bodies are signed, so they are read whole and
  * the signature is checked first. A playlist needs no signature: its object's id is in a manifest that was signed.
  */
-import { createHash } from "node:crypto";
 import type { Request, Response } from "express";
 import {
   EnrolledPublisher,
@@ -14,8 +13,9 @@ import {
   Release,
   type PublisherAction,
 } from "@tributary/contract/publication-schema";
-import { hexOf, LeafMaker, parseObjectId, Tree } from "@tributary/contract/tree";
+import { objectNameOf, parseObjectId } from "@tributary/contract/tree";
 import { z } from "zod";
+import { sha256 } from "./compare";
 import type { Configuration } from "./configuration";
 import { endpoint, notFound, Refusal, type Call, type Endpoint } from "./http";
 import type { IntakeGate } from "./intake-gate";
@@ -148,17 +148,13 @@ async function takePlaylist({ params, request, response }: Call, options: Publis
   if (!(await publicationStore.isPlaylist(id))) throw notFound(`no manifest has a playlist with the object ${id}`);
   const body = await publishingGate.read(request, response, object.bytes);
   await store.checkRoom().catch(busy);
-  const leaves = new LeafMaker(sha256);
-  leaves.update(body);
-  const root = hexOf(new Tree(leaves.finish(), sha256).root);
+  const { root } = objectNameOf(body, sha256);
   if (root !== object.root || body.length !== object.bytes) {
     const message = `the bytes are not the object ${id}: they have the root ${root} and the length ${body.length}`;
     throw new Refusal(422, { kind: "rootMismatch", message });
   }
   await publicationStore.addPlaylist(id, body);
 }
-
-const sha256 = (bytes: Uint8Array): Uint8Array => createHash("sha256").update(bytes).digest();
 
 async function textOf(
   request: Request,

@@ -1,4 +1,4 @@
-/** Block check: what the modes over HTTP ask of whoever says which blocks of a chunk may be handed on. Types only. */
+/** Block check: the interface that tells the modes over HTTP which blocks of a chunk may be handed on. Types only. */
 import type { Rejection, ResponseHead } from "@tributary/contract";
 import type { Voucher } from "@tributary/contract/record-fields";
 import type { ByteCheck } from "@tributary/protocol";

@@ -6,7 +6,7 @@
 import type { ByteRange, Rejection } from "@tributary/contract";
 import { LIMITS } from "@tributary/protocol";
 import type { ProxyInfo } from "../api";
-import { joined } from "../bytes";
+import { joined } from "@tributary/contract/tree";
 import { DownloadError, faultOf } from "../errors";
 import type { ModeResult, ActiveDownload } from "../active-download";
 import type { StallWatch } from "../stall";

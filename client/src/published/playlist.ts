@@ -1,8 +1,7 @@
 /** A playlist of a publication. Origo answers it, because the addresses in it lead on from Origo's. */
 import { sha256 } from "@noble/hashes/sha2";
-import { hexOf, LeafMaker, objectId, Tree } from "@tributary/contract/tree";
+import { joined, objectId, objectNameOf } from "@tributary/contract/tree";
 import type { ActiveDownload, ModeResult } from "../active-download";
-import { joined } from "../bytes";
 import { DownloadError, faultOf, messageOf } from "../errors";
 
 /** Nothing is handed on before all of it is checked. */
@@ -11,9 +10,7 @@ export async function playlist(download: ActiveDownload): Promise<ModeResult> {
   try {
     const bytes = await fetchAll(download, object.bytes);
     const hash = download.platform.hash ?? sha256;
-    const leaves = new LeafMaker(hash);
-    leaves.update(bytes);
-    if (bytes.length !== object.bytes || hexOf(new Tree(leaves.finish(), hash).root) !== object.root)
+    if (objectId(objectNameOf(bytes, hash)) !== objectId(object))
       throw new DownloadError("rootMismatch", `Origo's playlist is not the published ${objectId(object)}.`);
     const { range } = download.asked;
     download.setHead({ status: 200, headers: {}, totalBytes: bytes.length }, 0);

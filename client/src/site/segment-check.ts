@@ -4,7 +4,7 @@
  */
 import { sha256 } from "@noble/hashes/sha2";
 import type { ByteRange, Rejection, ResponseHead } from "@tributary/contract";
-import { hexOf, joined } from "../bytes";
+import { hexOf, joined } from "@tributary/contract/tree";
 
 /** A part of a file and its digest in lower-case hex. */
 export interface Segment {

@@ -3,7 +3,7 @@
  * site itself for them, once a video: its API names a JSON of digests by file and byte range. Digests of live streams
  * are not read. Rules: docs/adr/0014.
  */
-import { joined } from "../bytes";
+import { joined } from "@tributary/contract/tree";
 import { putLast } from "../memory";
 import { askerOf } from "../origin-fetch";
 import type { Platform } from "../platform";

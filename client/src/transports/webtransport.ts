@@ -1,5 +1,5 @@
 /** The address of a WebTransport session, the same in a browser and in Node. */
-import { hexOf } from "../bytes";
+import { hexOf } from "@tributary/contract/tree";
 
 /** The longest first message that fits the address of a session (docs/spec/transport.md §3). */
 const FIRST_BYTES_MAX = 1024;

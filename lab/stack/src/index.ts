@@ -14,6 +14,7 @@ export { findChromium, findFirefox } from "./chromium";
 export { openStorePackage, type StorePackage } from "./store-package";
 export { DEFAULT_PORTS, freePort, repoRoot, startFleet } from "./fleet";
 export type { Fleet, FleetOptions } from "./fleet";
+export { publisherCode } from "./publisher-code";
 export { recordsOf, recordsSince } from "./records";
 export type { AccessLogEntry } from "./sample/access-log";
 export { sizeBytes } from "./sample/bytes";

@@ -3,7 +3,7 @@
  */
 import { Alert, Button, Group, Modal, Stack } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 import { Fault } from "./api";
 
 export type Tone = "good" | "warn" | "bad" | "plain" | "accent";
@@ -186,5 +186,32 @@ export function Confirm({ title, action, danger = false, run, close, children }:
         </Stack>
       </form>
     </Dialog>
+  );
+}
+
+interface DangerButtonProps {
+  /** What the button says, and the dialog's button. */
+  action: string;
+  /** What it is done to, for the dialog's title. */
+  what: string;
+  run: () => Promise<unknown>;
+  /** What follows from it. */
+  children: ReactNode;
+}
+
+/** A button in a table for what cannot be undone. It asks before it is done. */
+export function DangerButton({ action, what, run, children }: DangerButtonProps) {
+  const [isAsked, setAsked] = useState(false);
+  return (
+    <>
+      <Button size="compact-sm" variant="subtle" color="red" onClick={() => setAsked(true)}>
+        {action}
+      </Button>
+      {isAsked ? (
+        <Confirm title={`${action} ${what}?`} action={action} danger run={run} close={() => setAsked(false)}>
+          <p>{children}</p>
+        </Confirm>
+      ) : null}
+    </>
   );
 }

@@ -4,6 +4,7 @@
  */
 import express, { type Request, type Response, type Router } from "express";
 import { parseRange, type RangeRequest, type Rejection } from "@tributary/contract";
+import { MEDIA_TYPE, PUBLICATION_LIMITS } from "@tributary/contract/publication-schema";
 import { parseObjectId, pieceCountOf } from "@tributary/contract/tree";
 import type { OriginHead } from "../chunk";
 import type { ChunkStore } from "../chunks";
@@ -44,9 +45,6 @@ export interface ObjectRoutesOptions {
 const IDLE_MS_MAX = 30_000;
 /** For one request. A chunk has at most 33. */
 const PIECES_MAX = 128;
-/** RFC 6838 §4.2, and parameters. */
-const MEDIA_TYPE = /^[\w.+-]+\/[\w.+-]+(?:; ?[\w-]+=[\w."', -]+)*$/;
-const TYPE_CHARS_MAX = 100;
 
 export function objectRoutes(options: ObjectRoutesOptions): Router {
   const router = express.Router();
@@ -126,7 +124,7 @@ async function answering(response: Response, answer: () => void | Promise<void>)
 
 function typeOf({ query: { type } }: Request): string {
   if (type === undefined) return "application/octet-stream";
-  if (typeof type === "string" && type.length <= TYPE_CHARS_MAX && MEDIA_TYPE.test(type)) return type;
+  if (typeof type === "string" && type.length <= PUBLICATION_LIMITS.typeChars && MEDIA_TYPE.test(type)) return type;
   throw egressError("badRequest", `type must be a media type, as video/mp4; got ${JSON.stringify(type)}.`);
 }
 

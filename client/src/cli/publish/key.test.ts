@@ -37,7 +37,7 @@ describe("key", () => {
     [generateKeyPairSync("x25519").privateKey.export({ type: "pkcs8", format: "pem" }), /got a key for x25519/],
     ["-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n", /got openssh private key/],
     ["-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", /got a damaged key/],
-  ])("key: %j is none, and stays as it is", async (text, message) => {
+  ])("key: a file with %j is no key, and it stays as it is", async (text, message) => {
     writeFileSync(at("key"), text);
     await expect(loadOrMakeKey(at("key"))).rejects.toThrow(message);
     expect(readFileSync(at("key"), "utf8")).toBe(text);

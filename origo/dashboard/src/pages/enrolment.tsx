@@ -1,12 +1,11 @@
 /** Enrolment: a part of the page Fleet. Which proxies may connect; admins let new ones in and revoke others. */
-import { Button, Code, CopyButton, Modal, Stack } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
-import type { EnrolledProxy, EnrolmentCode, EnrolmentResponse } from "@tributary/contract/admin-schema";
+import type { EnrolledProxy, EnrolmentResponse } from "@tributary/contract/admin-schema";
 import { api, under } from "../api";
 import { clock } from "../format";
 import { useLogin } from "../login";
-import { Confirm, DataTable, Empty, Failure, Section, Tag, type Head } from "../ui";
+import { OneTimeCode } from "../one-time-code";
+import { DangerButton, DataTable, Empty, Failure, Section, Tag, type Head } from "../ui";
 
 const HEADS: readonly Head[] = ["Proxy", "State", "Enrolled", "By", "Last connected"];
 const ACTIONS: Head = { text: "Actions", hidden: true };
@@ -61,52 +60,23 @@ function Row({ proxy, isLive, admin }: { proxy: EnrolledProxy; isLive: boolean; 
 
 function Revoke({ proxy }: { proxy: EnrolledProxy }) {
   const client = useQueryClient();
-  const [isAsked, setAsked] = useState(false);
-  const revoke = async (): Promise<void> => {
+  const run = async (): Promise<void> => {
     await api.remove(under("/v1/enrolment", proxy.id));
     await Promise.all(["enrolment", "fleet"].map((key) => client.invalidateQueries({ queryKey: [key] })));
   };
   return (
-    <>
-      <Button size="compact-sm" variant="subtle" color="red" onClick={() => setAsked(true)}>
-        Revoke
-      </Button>
-      {isAsked ? (
-        <Confirm title={`Revoke ${proxy.name}?`} action="Revoke" danger run={revoke} close={() => setAsked(false)}>
-          <p>It is disconnected now, and its key is never let in again. Its name is free for another proxy.</p>
-        </Confirm>
-      ) : null}
-    </>
+    <DangerButton action="Revoke" what={proxy.name} run={run}>
+      It is disconnected now, and its key is never let in again. Its name is free for another proxy.
+    </DangerButton>
   );
 }
 
-/** Makes a code and shows it once. */
-function NewCode() {
-  const [made, setMade] = useState<EnrolmentCode>();
-  const [error, setError] = useState<Error | null>(null);
-  const make = (): void => {
-    setError(null);
-    api.post<EnrolmentCode>("/v1/enrolment", undefined).then(setMade, setError);
-  };
-  const variables = `ORIGO_URL=${location.origin} ORIGO_CODE=${made?.code ?? ""}`;
-  return (
-    <>
-      <Failure error={error} />
-      <Button size="compact-md" onClick={make}>
-        Enrol a proxy
-      </Button>
-      <Modal opened={made !== undefined} onClose={() => setMade(undefined)} title="Enrol a proxy" size="lg">
-        <Stack gap="sm">
-          <p>Start the proxy with these variables, and with DATA_DIR set to a folder where it keeps its key:</p>
-          <Code block>{variables}</Code>
-          <p>
-            The code lets one proxy in, until {made ? clock(made.expiresAtMs, Date.now()) : ""}. It is shown only now.
-          </p>
-          <CopyButton value={variables}>
-            {({ copied, copy }) => <Button onClick={copy}>{copied ? "Copied" : "Copy"}</Button>}
-          </CopyButton>
-        </Stack>
-      </Modal>
-    </>
-  );
-}
+const NewCode = () => (
+  <OneTimeCode
+    title="Enrol a proxy"
+    path="/v1/enrolment"
+    who="proxy"
+    advice="Start the proxy with these variables, and with DATA_DIR set to a folder where it keeps its key:"
+    textOf={(code) => `ORIGO_URL=${location.origin} ORIGO_CODE=${code}`}
+  />
+);

@@ -10,7 +10,7 @@ import { bytes, clock, count, counted } from "../format";
 import { pollMs } from "../live";
 import { useLogin } from "../login";
 import type { PageProps } from "../page-props";
-import { Confirm, DataTable, Dialog, Empty, Failure, Page, Section, Tag, Tile, type Head } from "../ui";
+import { DangerButton, DataTable, Dialog, Empty, Failure, Page, Section, Tag, Tile, type Head } from "../ui";
 import { Addresses } from "./addresses";
 import { Publish } from "./publish";
 import { Publishers } from "./publishers";
@@ -169,21 +169,13 @@ function Share({ row }: { row: PublicationRow }) {
 
 function Unpublish({ row }: { row: PublicationRow }) {
   const client = useQueryClient();
-  const [isAsked, setAsked] = useState(false);
   const run = async (): Promise<void> => {
     await api.remove(under(under("/v1/publications", row.key), row.name));
     await client.invalidateQueries({ queryKey: ["library"] });
   };
   return (
-    <>
-      <Button size="compact-sm" variant="subtle" color="red" onClick={() => setAsked(true)}>
-        Unpublish
-      </Button>
-      {isAsked ? (
-        <Confirm title={`Unpublish ${row.name}?`} action="Unpublish" danger run={run} close={() => setAsked(false)}>
-          <p>Its address ends, and the proxies forget the objects that nothing else needs.</p>
-        </Confirm>
-      ) : null}
-    </>
+    <DangerButton action="Unpublish" what={row.name} run={run}>
+      Its address ends, and the proxies forget the objects that nothing else needs.
+    </DangerButton>
   );
 }

@@ -1,12 +1,12 @@
 /** Publishers: a part of the page Library. Who may publish, and how much. */
-import { Button, Code, CopyButton, NumberInput, Stack } from "@mantine/core";
+import { Button, NumberInput } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import type { EnrolmentCode } from "@tributary/contract/admin-schema";
 import type { LibraryResponse, PublisherRow } from "@tributary/contract/library-schema";
 import { api, under } from "../api";
 import { bytes, clock, counted } from "../format";
-import { Confirm, DataTable, Dialog, Empty, Failure, Section, Tag, type Head } from "../ui";
+import { OneTimeCode } from "../one-time-code";
+import { Confirm, DangerButton, DataTable, Empty, Section, Tag, type Head } from "../ui";
 
 const HEADS: readonly Head[] = ["Publisher", "State", { text: "Used", num: true }, "Enrolled", "By"];
 const ACTIONS: Head = { text: "Actions", hidden: true };
@@ -93,53 +93,23 @@ function Quota({ row, quotaBytesDefault }: { row: PublisherRow; quotaBytesDefaul
 
 function Revoke({ row }: { row: PublisherRow }) {
   const client = useQueryClient();
-  const [isAsked, setAsked] = useState(false);
   const run = async (): Promise<void> => {
     await api.remove(under("/v1/publishers", row.key));
     await client.invalidateQueries({ queryKey: ["library"] });
   };
   return (
-    <>
-      <Button size="compact-sm" variant="subtle" color="red" onClick={() => setAsked(true)}>
-        Revoke
-      </Button>
-      {isAsked ? (
-        <Confirm title={`Revoke ${row.label}?`} action="Revoke" danger run={run} close={() => setAsked(false)}>
-          <p>Its key is never let in again. What it has published stays until you unpublish it.</p>
-        </Confirm>
-      ) : null}
-    </>
+    <DangerButton action="Revoke" what={row.label} run={run}>
+      Its key is never let in again. What it has published stays until you unpublish it.
+    </DangerButton>
   );
 }
 
-/** Makes a code and shows it once. */
-function NewCode() {
-  const [made, setMade] = useState<EnrolmentCode>();
-  const [error, setError] = useState<Error | null>(null);
-  const make = (): void => {
-    setError(null);
-    api.post<EnrolmentCode>("/v1/publishers", undefined).then(setMade, setError);
-  };
-  const command = `npm run -s tributary -- publish VIDEO --origo ${location.origin} --code ${made?.code ?? ""}`;
-  return (
-    <>
-      <Failure error={error} />
-      <Button size="compact-md" onClick={make}>
-        Add a publisher
-      </Button>
-      <Dialog title="Add a publisher" opened={made !== undefined} close={() => setMade(undefined)} size="lg">
-        <Stack gap="sm">
-          <p>The publisher runs this, with a file or a folder in place of VIDEO:</p>
-          <Code block>{command}</Code>
-          <p>
-            The code lets one publisher in, until {made ? clock(made.expiresAtMs, Date.now()) : ""}. It is shown only
-            now.
-          </p>
-          <CopyButton value={command}>
-            {({ copied, copy }) => <Button onClick={copy}>{copied ? "Copied" : "Copy"}</Button>}
-          </CopyButton>
-        </Stack>
-      </Dialog>
-    </>
-  );
-}
+const NewCode = () => (
+  <OneTimeCode
+    title="Add a publisher"
+    path="/v1/publishers"
+    who="publisher"
+    advice="The publisher runs this, with a file or a folder in place of VIDEO:"
+    textOf={(code) => `npm run -s tributary -- publish VIDEO --origo ${location.origin} --code ${code}`}
+  />
+);
