@@ -5,6 +5,6 @@ import type { ProxyInfo } from "./api";
 /** Proxies whose operator Origo does not name count as those of one operator. */
 export const operatorsOf = (proxies: readonly ProxyInfo[]): string[] => proxies.map(({ operator = "" }) => operator);
 
-/** Agreement needs two operators, because whoever runs all proxies can have them all say the same. */
+/** Agreement needs two operators, because one operator can make all its proxies say the same. */
 export const voucherOf = ({ agreeingOperators }: { agreeingOperators: number }): Voucher =>
   agreeingOperators > 1 ? "agreement" : "nobody";
