@@ -1,4 +1,6 @@
 /** Measures coders from host memory to host memory: the GPU, all CPU cores, and both on one queue. */
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -224,9 +226,38 @@ double inversionsPerSec(uint32_t symbolCount) {
   return count / secondsSince(start);
 }
 
+/**
+ * What it takes to pin the memory of one group and to release it again, beside a copy of it by one core. Memory that
+ * the device has not pinned itself could be used in place if pinning took less.
+ */
+void measurePinning(const gpu::Context& context, const char* library, Shape shape, Rows& rows) {
+  void* driver = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  if (driver == nullptr) return;
+  const auto pin = reinterpret_cast<int (*)(void*, size_t, unsigned)>(dlsym(driver, "cuMemHostRegister_v2"));
+  const auto unpin = reinterpret_cast<int (*)(void*)>(dlsym(driver, "cuMemHostUnregister"));
+  if (pin == nullptr || unpin == nullptr) return;
+  constexpr int kTimes = 200;
+  const size_t bytes = size_t{shape.symbolCount} * shape.symbolBytes;
+  const HostMemory groups(nullptr, bytes * kTimes), copy(nullptr, bytes);
+  fillRandom(groups.at(0), bytes * kTimes, 5);
+  memset(copy.at(0), 1, bytes);
+  must(context.attach());
+  const auto microseconds = [&](const auto& work) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < kTimes; i++) work(groups.at(bytes * static_cast<size_t>(i)));
+    return std::to_string(secondsSince(start) * 1e6 / kTimes);
+  };
+  const std::string size = std::to_string(bytes) + " bytes";
+  rows.fact("microseconds to copy " + size, microseconds([&](uint8_t* from) { memcpy(copy.at(0), from, bytes); }));
+  rows.fact("microseconds to pin and release " + size, microseconds([&](uint8_t* group) {
+              must(context.errorOf(pin(group, bytes, 0), "pinning"));
+              must(context.errorOf(unpin(group), "releasing"));
+            }));
+}
+
 }  // namespace
 
-void measureHost(gpu::Device& device, const Scale& scale, Rows& rows) {
+void measureHost(gpu::Device& device, const char* library, const Scale& scale, Rows& rows) {
   for (const Shape shape : scale.shapes) {
     const Groups groups(&device, scale.hostBytes, shape);
     const auto add = [&](const char* what, const char* coder, const std::vector<Task>& tasks) {
@@ -255,6 +286,7 @@ void measureHost(gpu::Device& device, const Scale& scale, Rows& rows) {
   const double rate = deviceRate(device, tasks, groups.codedBytes(), scale.repeats);
   mustBeRight(groups, "GPU");
   rows.add({"host encode", "GPU, pageable memory", shape.symbolCount, shape.symbolBytes, rate});
+  measurePinning(device.context(), library, shape, rows);
 }
 
 void measureCpu(const Scale& scale, Rows& rows) {

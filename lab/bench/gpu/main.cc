@@ -75,7 +75,7 @@ int run(const Options& options) {
   if (device != nullptr) {
     measureCopies(device->context(), scale, rows);
     measureKernels(device->context(), scale, rows);
-    if (!options.isDeviceOnly) measureHost(*device, scale, rows);
+    if (!options.isDeviceOnly) measureHost(*device, options.library, scale, rows);
   }
   if (!options.isDeviceOnly) measureCpu(scale, rows);
   if (device != nullptr && !options.isDeviceOnly) measureBoth(*device, scale, rows);

@@ -57,7 +57,7 @@ bool isCoded(const uint8_t* sources, size_t stride, Shape shape, uint32_t seed, 
 void measureCopies(const gpu::Context& context, const Scale& scale, Rows& rows);
 void measureKernels(const gpu::Context& context, const Scale& scale, Rows& rows);
 /** From host memory to host memory (host.cc). */
-void measureHost(gpu::Device& device, const Scale& scale, Rows& rows);
+void measureHost(gpu::Device& device, const char* library, const Scale& scale, Rows& rows);
 /** All cores, with the fastest engine (host.cc). */
 void measureCpu(const Scale& scale, Rows& rows);
 /** Both coders on one queue (host.cc). */
