@@ -24,6 +24,7 @@ import { NetworkMemory } from "./memory";
 import { mutp, type MutpServices } from "./modes/mutp";
 import { parallelHttp } from "./modes/parallel-http";
 import { Publications, type PublishedAddress } from "./published/publications";
+import { RevisionsInMemory, type SeenRevisions } from "./published/revisions";
 import type { ProxyFailure } from "./modes/proxy-http";
 import { splitHttp } from "./modes/split-http";
 import type { Hasher, Platform, Transport } from "./platform";
@@ -49,6 +50,8 @@ export interface ProxyClientOptions {
   /** Default `auto`. */
   transport?: TransportOption;
   settings?: Partial<Settings>;
+  /** Which revisions of publications were seen; default: by this client. */
+  seenRevisions?: SeenRevisions;
 }
 
 /** The client uses the measured rate, round trip and loss of a proxy for this long. */
@@ -129,7 +132,8 @@ export class ProxyClient {
       { refresh: () => this.#refreshSettings() },
       this.#clientId,
     );
-    this.#publications = new Publications(origoUrl, this.#platform, this.#settings, this.#clientId);
+    const seen = options.seenRevisions ?? new RevisionsInMemory();
+    this.#publications = new Publications(origoUrl, this.#platform, this.#settings, this.#clientId, seen);
     this.#siteDigests = new SiteDigests(this.#platform);
     const remember = <T>(ageMs: () => number): NetworkMemory<T> =>
       new NetworkMemory(() => this.#directory.network, ageMs);

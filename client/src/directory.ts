@@ -84,7 +84,7 @@ export class Directory {
     const isReady = this.#fill(count, host).length > 0;
     const ageMs = this.#platform.now() - this.#listedMs;
     const isStale = this.token !== undefined && ageMs > this.#settings.tokenAgeMs;
-    if (!isReady || ageMs > this.#ageMs) {
+    if (!isReady || this.isOld) {
       const refreshed = this.#freshProblem() ?? this.refresh();
       const problem = isReady && !isStale ? undefined : await refreshed;
       if (problem && !isReady) return { rejection: problem };
@@ -116,8 +116,7 @@ export class Directory {
 
   /** The token for one more request of a download. If the list is old, this asks for the next one in the background. */
   freshToken(): string | undefined {
-    const isOld = this.#platform.now() - this.#listedMs > this.#ageMs;
-    if (this.token !== undefined && isOld && !this.#freshProblem()) void this.refresh();
+    if (this.token !== undefined && this.isOld && !this.#freshProblem()) void this.refresh();
     return this.token;
   }
 
@@ -138,6 +137,11 @@ export class Directory {
   /** The problem of the last request, if it is newer than ASK_AGAIN_MS. A new request would only double the wait. */
   #freshProblem(): Rejection | undefined {
     return this.#platform.now() - this.#problemMs < ASK_AGAIN_MS ? this.#problem : undefined;
+  }
+
+  /** Its list should be asked for again. */
+  get isOld(): boolean {
+    return this.#platform.now() - this.#listedMs > this.#ageMs;
   }
 
   get #ageMs(): number {

@@ -17,6 +17,7 @@ export { ProxyClient, type ProxyClientOptions } from "./client";
 export { DownloadError, RequestError } from "./errors";
 export type { FromEngine, ToEngine } from "./messages";
 export type { Channel, ChannelOptions, EngineWorker, Hasher, Platform, Transport } from "./platform";
+export type { SeenRevisions } from "./published/revisions";
 export { SETTINGS_DEFAULT, type Settings } from "./settings";
 export type { DownloadRecord, ErrorReport } from "@tributary/contract/schema";
 export type { ByteRange, ResponseHead } from "@tributary/contract";

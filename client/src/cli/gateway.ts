@@ -10,6 +10,7 @@ import {
   type RouteWords,
   type TrustWords,
 } from "./options";
+import { RevisionsFile } from "./revisions-file";
 import { stopped } from "./signals";
 import { print, say } from "./terminal";
 
@@ -36,7 +37,8 @@ export function gatewayCommand(): Command {
 async function serveUntilStopped(given: GatewayWords): Promise<void> {
   const { origo: origoUrl, record: reportRecords, privateHost: privateHosts, cacert, insecure, ...words } = given;
   await trustAsTold({ ...(cacert === undefined ? {} : { cacert }), ...(insecure ? { insecure } : {}) });
-  const gateway = await startGateway({ ...words, origoUrl, reportRecords, privateHosts });
+  const seenRevisions = new RevisionsFile();
+  const gateway = await startGateway({ ...words, origoUrl, reportRecords, privateHosts, seenRevisions });
   if (gateway.isPublic)
     say(
       "Other machines can reach this gateway over plain HTTP. Whoever knows its address can fetch any site through " +

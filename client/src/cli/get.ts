@@ -11,6 +11,7 @@ import { jobsOf, type GetWords } from "./jobs";
 import { paced } from "./pace";
 import { addProxyOptions, each, proxyOptionsOf, trustAsTold } from "./options";
 import { addRequestOptions, askedOf } from "./requests";
+import { RevisionsFile } from "./revisions-file";
 import { stopped, unlessStopped } from "./signals";
 import { say } from "./terminal";
 import { addVideoOptions } from "./video";
@@ -51,6 +52,7 @@ async function get(urls: string[], words: GetWords): Promise<void> {
     transport: words.transport,
     source: "cli",
     reportRecords: words.record,
+    seenRevisions: new RevisionsFile(),
     ...(words.limitRate === undefined ? {} : { settings: inSteps(words.limitRate) }),
   });
   const source = paced(client, words.limitRate);

@@ -11,6 +11,7 @@ import express, { type NextFunction, type Request, type Response } from "express
 import type { GetOptions, TransportOption } from "../api";
 import { CONNECTIONS_DEFAULT } from "../settings";
 import { createNodeClient } from "../node";
+import type { SeenRevisions } from "../published/revisions";
 import { guardOrigins } from "../origin-guard";
 import { Activity } from "./activity";
 import { parseMirrored } from "./addresses";
@@ -43,6 +44,8 @@ export interface GatewayOptions {
   connections?: number;
   /** Send a record of each download to Origo; default true. */
   reportRecords?: boolean;
+  /** Which revisions of publications were seen; default: by this gateway. */
+  seenRevisions?: SeenRevisions;
 }
 
 export interface Gateway {
@@ -59,7 +62,7 @@ export class GatewayError extends Error {
 }
 
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { origoUrl, transport, reportRecords, mode, connections, host = LOOPBACK } = options;
+  const { origoUrl, transport, reportRecords, seenRevisions, mode, connections, host = LOOPBACK } = options;
   const isPublic = !isLoopback(host);
   if (isPublic) guardOrigins(options.privateHosts ?? []);
   const client = createNodeClient({
@@ -67,6 +70,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     source: "cli",
     ...(transport === undefined ? {} : { transport }),
     ...(reportRecords === undefined ? {} : { reportRecords }),
+    ...(seenRevisions === undefined ? {} : { seenRevisions }),
   });
   const services: ServeServices = {
     client,

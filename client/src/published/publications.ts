@@ -14,6 +14,7 @@ import type { Platform } from "../platform";
 import type { Settings } from "../settings";
 import { ObjectRequest } from "./object-request";
 import { playlist } from "./playlist";
+import type { SeenRevisions } from "./revisions";
 
 /** So many publications are kept. */
 const KEPT_MAX = 64;
@@ -49,12 +50,14 @@ export class Publications {
   readonly #platform: Platform;
   readonly #settings: Settings;
   readonly #clientId: string;
+  readonly #seen: SeenRevisions;
 
-  constructor(origoUrl: string, platform: Platform, settings: Settings, clientId: string) {
+  constructor(origoUrl: string, platform: Platform, settings: Settings, clientId: string, seen: SeenRevisions) {
     this.#origoUrl = origoUrl;
     this.#platform = platform;
     this.#settings = settings;
     this.#clientId = clientId;
+    this.#seen = seen;
   }
 
   /** Undefined if the address is not one of a published file at this Origo. */
@@ -64,17 +67,19 @@ export class Publications {
 
   /** The file with this address; undefined if the publication has none. Rejects if no manifest can be believed. */
   async find({ key, name, path }: PublishedAddress): Promise<PublishedObject | undefined> {
-    const { holders, manifest } = await this.#open(key, name);
+    const { holders, manifest } = await this.#open(key, name, isPlaylist(path));
     const file = manifest.files.find((one) => one.path === path);
     const object = file && parseObjectId(file.object);
     return object && { object, type: file.type, isPlaylist: isPlaylist(path), holders };
   }
 
-  async #open(key: string, name: string): Promise<Kept & { manifest: Manifest }> {
+  /** `isNow`: a manifest that may be old is asked for again first, because Origo answers as its newest one says. */
+  async #open(key: string, name: string, isNow: boolean): Promise<Kept & { manifest: Manifest }> {
     const id = `${key}/${name}`;
     const kept = this.#kept.get(id) ?? this.#make(key, name);
     putLast(this.#kept, id, kept, KEPT_MAX);
-    const problem = kept.manifest ? undefined : await kept.holders.refresh();
+    const isGood = kept.manifest !== undefined && !(isNow && kept.holders.isOld);
+    const problem = isGood ? undefined : await kept.holders.refresh();
     const { holders, manifest } = kept;
     if (manifest) return { holders, manifest };
     throw problem ? DownloadError.of(problem) : new DownloadError("manifestWrong", `${id} has no manifest`);
@@ -109,14 +114,17 @@ export class Publications {
   }
 
   #make(key: string, name: string): Kept {
+    const id = `${key}/${name}`;
     const take = async (answer: unknown): Promise<number> => {
       const { manifest: text, holders } = answer as { manifest?: unknown; holders?: unknown };
       const manifest = await open(String(text), key, Manifest).catch((error: unknown) => {
         throw new DownloadError("manifestWrong", `The manifest of ${name} cannot be believed: ${messageOf(error)}.`);
       });
-      const fault = manifestFault(manifest, { key, name }, kept.manifest?.revision ?? 0);
+      const seen = await this.#seen.highest(id);
+      const fault = manifestFault(manifest, { key, name }, seen, this.#seen.file);
       if (fault !== undefined) throw new DownloadError("manifestWrong", fault);
       kept.manifest = manifest;
+      await this.#seen.note(id, manifest.revision);
       return Number(holders);
     };
     const settings = this.#settings;
@@ -136,11 +144,13 @@ function manifestFault(
   { key, name, revision }: Manifest,
   wanted: { key: string; name: string },
   seen: number,
+  file: string | undefined,
 ): string | undefined {
   if (key !== wanted.key || name !== wanted.name)
     return `The manifest is of another publication: got ${key}/${name}, expected ${wanted.key}/${wanted.name}.`;
-  if (revision < seen) return `The manifest of ${name} is an old one: got revision ${revision}, seen ${seen}.`;
-  return undefined;
+  if (revision >= seen) return undefined;
+  const remedy = file === undefined ? "" : ` If its publisher has begun anew, remove ${file}.`;
+  return `The manifest of ${name} is an old one: got revision ${revision}, seen ${seen}.${remedy}`;
 }
 
 /** The parts of the address of a published file at this Origo; undefined if it is none. */
