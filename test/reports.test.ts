@@ -25,6 +25,8 @@ interface Case {
   meta?: string;
   /** The frame's attributes. */
   frame?: string;
+  /** The document first shows its own page in a frame, where it has no policies. */
+  isShownAgain?: boolean;
 }
 
 /** `home` is the page's host and `media` that of its files. */
@@ -36,6 +38,7 @@ const casesOf = (home: string, media: string): Record<string, Case> => {
     "connect-src with the media's host": csp(`connect-src 'self' ${media}`),
     "media-src without blob:": csp(`media-src ${media}`),
     "media-src with blob:": csp(`media-src ${media} blob:`),
+    "connect-src in a page that shows itself again": { ...csp("connect-src 'self'"), isShownAgain: true },
     "default-src 'none'": csp(`default-src 'none'; ${SCRIPTS}`),
     "two policies": csp(`connect-src *, connect-src ${home}`),
     "report-only connect-src": only("connect-src 'self'"),
@@ -62,7 +65,7 @@ const casesOf = (home: string, media: string): Record<string, Case> => {
 const PAGES = ["report-only connect-src", "media-src without blob:"];
 
 /** Tells the top page each violation. Meanwhile it loads a film and asks for segments, by fetch and by XHR. */
-const scriptOf = (name: string, media: string): string => `
+const scriptOf = (name: string, media: string, isShownAgain: boolean): string => `
   const send = (data) => top.postMessage({ name: ${JSON.stringify(name)}, ...data }, "*");
   const tell = (...words) => send({ seen: words.join(" ") });
   document.addEventListener("securitypolicyviolation", ({ effectiveDirective, blockedURI }) =>
@@ -74,6 +77,10 @@ const scriptOf = (name: string, media: string): string => `
     }, { buffered: true }).observe();
   } catch {}
   addEventListener("load", async () => {
+    if (${isShownAgain}) {
+      const frame = Object.assign(document.createElement("iframe"), { src: location.href });
+      await new Promise((done) => { frame.onload = done; document.body.append(frame); });
+    }
     const video = Object.assign(document.createElement("video"), { muted: true, preload: "auto" });
     const loaded = new Promise((done) => { video.onloadeddata = video.onerror = done; });
     video.src = "${media}/film/film.mp4?${encodeURIComponent(name)}";
@@ -136,6 +143,8 @@ async function startSite(): Promise<Site> {
       return;
     }
     if (pathname === "/all") response.writeHead(200, { "content-type": "text/html" }).end(pageOfAll(site.cases));
+    // The browser names the page that shows itself.
+    else if (request.headers.referer === site.url + request.url) giveEmpty(response);
     else giveDocument(response, name, site.cases[name] ?? {}, site.media);
   });
   return site;
@@ -170,6 +179,10 @@ function pageOfAll(cases: Record<string, Case>): string {
   return `<!doctype html><title>all</title><script>${COLLECT}</script><body>${frames.join("\n")}`;
 }
 
+function giveEmpty(response: http.ServerResponse): void {
+  response.writeHead(200, { "content-type": "text/html" }).end(`<!doctype html><title>again</title>`);
+}
+
 function giveDocument(response: http.ServerResponse, name: string, each: Case, media: string): void {
   const to = `/report?case=${encodeURIComponent(name)}`;
   const headers: http.OutgoingHttpHeaders = { "content-type": "text/html", "reporting-endpoints": `to="${to}"` };
@@ -180,7 +193,8 @@ function giveDocument(response: http.ServerResponse, name: string, each: Case, m
   const meta = each.meta === undefined ? "" : `<meta http-equiv="Content-Security-Policy" content="${each.meta}">`;
   const head = `<title>${name}</title><link rel="icon" href="data:,">`;
   response.writeHead(200, headers);
-  response.end(`<!doctype html>${meta}${head}<script>${COLLECT}${scriptOf(name, media)}</script><body>`);
+  const script = COLLECT + scriptOf(name, media, each.isShownAgain === true);
+  response.end(`<!doctype html>${meta}${head}<script>${script}</script><body>`);
 }
 
 /** Each report in a body, of `report-uri` or of the Reporting API. */

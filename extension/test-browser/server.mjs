@@ -108,8 +108,28 @@ function page(response, query) {
     headers["content-security-policy"] = "default-src 'self'; frame-src 'none'; require-trusted-types-for 'script'";
   for (const name of ["content-security-policy", "content-security-policy-report-only"])
     if (query.has(name)) headers[name] = query.get(name);
-  response.writeHead(200, headers).end("<!doctype html><title>page</title><body>page");
+  const script = query.has("asks") ? `<script>${ASK}</script>` : "";
+  if (query.has("turn")) headers["content-security-policy"] = policyInTurn(query);
+  response.writeHead(200, headers).end(`<!doctype html><title>page</title>${script}<body>page`);
 }
+
+const turns = new Map();
+
+/** The next of the policies that an address names, in turn. */
+function policyInTurn(query) {
+  const turn = turns.get(`${query}`) ?? 0;
+  turns.set(`${query}`, turn + 1);
+  return query.getAll("turn")[turn] ?? "";
+}
+
+/** The extension's answer to a document with a plain video, as any script of the document can have it. */
+const ASK = `
+  const ask = () => new Promise((resolve) => {
+    const detail = new URL("/media.mp4", document.baseURI).href;
+    document.addEventListener("tributary-plain-answer", ({ detail: told }) => resolve(told.split(" ")[0]));
+    document.dispatchEvent(new CustomEvent("tributary-plain-need", { detail }));
+  });
+  const atStart = ask().then((answer) => [answer, document.prerendering === true]);`;
 
 /** A service worker that takes its pages at once. `answers` is a path that it answers itself. */
 function worker(response, query) {

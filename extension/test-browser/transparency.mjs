@@ -13,6 +13,7 @@ import { fileURLToPath } from "node:url";
 import { extensionId, launch } from "./browser.mjs";
 import { DOOR_CHECKS } from "./doors.mjs";
 import { HOSTILE_CHECKS } from "./hostile.mjs";
+import { POLICY_CHECKS } from "./policies.mjs";
 import { MEDIA_BYTES, startDualOrigin, startOrigin } from "./server.mjs";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
@@ -73,7 +74,7 @@ try {
     openPage: (query) => openPage(extended, query),
     isCarried,
   };
-  for (const [name, run] of Object.entries({ ...DOOR_CHECKS, ...HOSTILE_CHECKS }))
+  for (const [name, run] of Object.entries({ ...DOOR_CHECKS, ...POLICY_CHECKS, ...HOSTILE_CHECKS }))
     await check(name, () => run(setting));
 } finally {
   await Promise.all([plain.close(), extended.close()]);

@@ -5,7 +5,7 @@
 import { BUILT_IN, SETTING_KEYS, parseSettings, type Settings } from "../shared/settings";
 import { BROUGHT_SCRIPTS, CLIENT_ID_KEY } from "../shared/names";
 import { mayRead } from "./admission";
-import { mayPlay } from "./policies";
+import { mayPlay, noteStart } from "./policies";
 import { syncSites } from "./sites";
 import type {
   Badge,
@@ -67,6 +67,7 @@ chrome.runtime.onMessage.addListener(
   (message: ToBackground, sender, respond: (answer: SettingsAnswer | PlainAnswer | boolean) => void) => {
     if (message.to !== "background") return;
     if (message.type === "bring") return bringScript(message.script, sender);
+    if (message.type === "start") return noteStart(message.address, sender);
     if (message.type === "plain") {
       void mayPlay(message, sender).then(respond);
       return true;

@@ -1,9 +1,7 @@
-import type { PlainAnswer } from "../shared/runtime";
-
 type Note = (details: object) => void;
 const stored: Record<string, unknown> = {};
 let note!: Note;
-let mayPlay!: (typeof import("./policies"))["mayPlay"];
+let { mayPlay, noteStart } = {} as typeof import("./policies");
 
 /** Starts the background anew, as the browser does after it has stopped it. */
 async function start(): Promise<void> {
@@ -18,57 +16,90 @@ async function start(): Promise<void> {
     },
   };
   Object.assign(globalThis, { chrome });
-  ({ mayPlay } = await import("./policies"));
+  ({ mayPlay, noteStart } = await import("./policies"));
 }
 
 const PAGE = "https://site.example/watch";
-const load = (url: string, ...policies: string[]): void =>
-  note({ tabId: 1, url, responseHeaders: policies.map((value) => ({ name: "Content-Security-Policy", value })) });
-const ask = (url = "https://media.example/a.mp4", metaPolicies: string[] = [], documentUrl = PAGE) =>
-  mayPlay({ documentUrl, url, metaPolicies }, { tab: { id: 1 } as chrome.tabs.Tab }) as Promise<PlainAnswer>;
+const OTHER = "https://site.example/other";
+const SELF = "connect-src 'self'";
+
+/** A navigation's answer comes, in the page's own frame or another one. */
+const answer = (url: string, policies: string[], more: object = {}): void =>
+  note({
+    tabId: 1,
+    frameId: 0,
+    url,
+    responseHeaders: policies.map((value) => ({ name: "Content-Security-Policy", value })),
+    ...more,
+  });
+const senderOf = (documentId: string, frameId = 0) =>
+  ({ tab: { id: 1 }, frameId, documentId }) as chrome.runtime.MessageSender;
+/** Its document starts. The document's id is `documentId`. */
+function load(url: string, documentId: string, ...policies: string[]): void {
+  answer(url, policies);
+  noteStart(url, senderOf(documentId));
+}
+const ask = (documentId = "a", url = "https://media.example/a.mp4", metaPolicies: string[] = []) =>
+  mayPlay({ url, metaPolicies }, senderOf(documentId));
 
 beforeEach(start);
 
 test("policies: a document without one may play anything", async () => {
-  load(PAGE);
-  expect(await Promise.all([ask(), ask("x")])).toEqual(["anywhere", "no"]);
+  load(PAGE, "a");
+  expect(await Promise.all([ask(), ask("a", "x")])).toEqual(["anywhere", "no"]);
 });
 
 test("policies: of an unknown document nothing is assumed", async () => {
-  load(PAGE);
-  expect(await ask(undefined, [], "https://site.example/other")).toBe("no");
-  expect(await mayPlay({ documentUrl: PAGE, url: PAGE, metaPolicies: [] }, {})).toBe("no");
+  load(PAGE, "a");
+  noteStart(PAGE, senderOf("b"));
+  noteStart(PAGE, {});
+  expect(await Promise.all([ask("b"), ask("c"), mayPlay({ url: PAGE, metaPolicies: [] }, {})])).toEqual([
+    "no",
+    "no",
+    "no",
+  ]);
 });
 
-test("policies: the documents of a folder have each their own, in whatever order they load", async () => {
-  const [strict, free] = ["https://site.example/a/strict.html", "https://site.example/a/free.html"];
-  const answers = async () => [await ask(undefined, [], strict), await ask(undefined, [], free)];
-  load(strict, "default-src 'self'");
-  expect(await answers()).toEqual(["no", "no"]);
-  load(free);
-  expect(await answers()).toEqual(["no", "anywhere"]);
-  load(strict, "default-src 'self'");
-  expect(await answers()).toEqual(["no", "anywhere"]);
-  expect(await ask(undefined, [], "https://site.example/a/")).toBe("no");
+test("policies: documents of one address have each their own, in whatever order they load", async () => {
+  load(PAGE, "a", SELF);
+  load(PAGE, "b");
+  load(PAGE, "c", SELF);
+  expect(await Promise.all(["a", "b", "c"].map((id) => ask(id)))).toEqual(["no", "anywhere", "no"]);
+});
+
+test("policies: frames of one address have each their own, in whatever order they start", async () => {
+  [[SELF], [], [SELF]].forEach((policies, frameId) => answer(PAGE, policies, { frameId }));
+  for (const frameId of [2, 1, 0]) noteStart(PAGE, senderOf(`in ${frameId}`, frameId));
+  expect(await Promise.all([0, 1, 2].map((at) => ask(`in ${at}`)))).toEqual(["no", "anywhere", "no"]);
+});
+
+test("policies: the strictest holds while several answers could have brought the document", async () => {
+  answer(PAGE, [SELF]);
+  answer(PAGE, []);
+  noteStart(PAGE, senderOf("a"));
+  load(PAGE, "b");
+  expect(await Promise.all([ask("a"), ask("b")])).toEqual(["no", "anywhere"]);
+});
+
+test("policies: what a document fetches ahead brings none", async () => {
+  answer(PAGE, [SELF], { documentId: "a" });
+  load(PAGE, "b");
+  expect(await ask("b")).toBe("anywhere");
 });
 
 test("policies: headers and meta elements count, in any letters and with a fragment", async () => {
-  note({
-    tabId: 1,
-    url: `${PAGE}#top`,
-    responseHeaders: [{ name: "content-security-policy-report-only", value: "connect-src media.example" }],
-  });
+  const responseHeaders = [{ name: "content-security-policy-report-only", value: "connect-src media.example" }];
+  answer(`${PAGE}#top`, [], { responseHeaders });
+  noteStart(PAGE, senderOf("a"));
   expect(await ask()).toBe("here");
-  expect(await ask(undefined, ["media-src media.example"])).toBe("no");
-  expect(await ask("https://other.example/a.mp4")).toBe("no");
+  expect(await ask("a", undefined, ["media-src media.example"])).toBe("no");
+  expect(await ask("a", "https://other.example/a.mp4")).toBe("no");
 });
 
 test("policies: a background that starts again still knows the open documents, and newer ones count", async () => {
-  load(PAGE, "connect-src 'self'");
-  load("https://site.example/other", "connect-src 'self'");
-  expect(await ask()).toBe("no");
+  load(PAGE, "a", SELF);
   await new Promise((resolve) => setTimeout(resolve));
   await start();
-  load("https://site.example/other");
-  expect([await ask(), await ask(undefined, [], "https://site.example/other")]).toEqual(["no", "anywhere"]);
+  load(OTHER, "b");
+  expect(await Promise.all([ask("a"), ask("a", `${PAGE}.mp4`), ask("b")])).toEqual(["no", "here", "anywhere"]);
 });

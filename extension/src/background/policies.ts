@@ -8,16 +8,26 @@ import type { PlainAnswer, PlainQuestion } from "../shared/runtime";
 
 /** Documents that are remembered. Of an older one nothing is known, and the browser plays its videos itself. */
 const DOCUMENTS_MAX = 1000;
+/** Of one address in one frame. Only downloads and pages that are left at once bring an answer without a document. */
+const ANSWERS_MAX = 8;
 const KEY = "policies";
 
-/** By tab and address. Pages that are kept for "back" stay in it. */
-const policiesOf = new Map<string, Policy[]>();
+interface Known {
+  /** The document's address before any script could change it. */
+  address: string;
+  policies: Policy[];
+}
+
+/** By tab, frame and address: the policies of each answer whose document has not started yet. */
+const answersOf = new Map<string, Policy[][]>();
+/** By the document's id. A document keeps it while it is prerendered, shown, and kept for "back". */
+const documents = new Map<string, Known>();
 
 /** The browser may stop this background while the page lives. */
 const restored = chrome.storage.session.get(KEY).then(({ [KEY]: stored }) => {
-  const newer = [...policiesOf];
-  policiesOf.clear();
-  for (const [key, policies] of [...((stored ?? []) as typeof newer), ...newer]) policiesOf.set(key, policies);
+  const newer = [...documents];
+  documents.clear();
+  for (const [id, known] of [...((stored ?? []) as typeof newer), ...newer]) documents.set(id, known);
 });
 
 let isSaving = false;
@@ -27,32 +37,48 @@ async function save(): Promise<void> {
   isSaving = true;
   await restored;
   isSaving = false;
-  await chrome.storage.session.set({ [KEY]: [...policiesOf] });
+  await chrome.storage.session.set({ [KEY]: [...documents] });
 }
 
-const keyOf = (tabId: number, url: string): string => `${tabId} ${url.replace(/#.*/s, "")}`;
+const keyOf = (tabId: number, frameId: number, url: string): string => `${tabId} ${frameId} ${url.replace(/#.*/s, "")}`;
 
 chrome.webRequest.onResponseStarted.addListener(
-  ({ tabId, url, responseHeaders = [] }) => {
+  ({ tabId, frameId, documentId, url, responseHeaders = [] }) => {
+    // A document of the frame fetches a page ahead. Its policies come once more when the browser goes there.
+    if (documentId !== undefined) return;
     const texts = responseHeaders.filter(({ name }) => /^content-security-policy(?:-report-only)?$/i.test(name));
     const policies = parsePolicies(texts.map(({ value = "" }) => value));
-    keepLatest(policiesOf, keyOf(tabId, url), policies, DOCUMENTS_MAX);
-    void save();
+    const key = keyOf(tabId, frameId, url);
+    const answers = [...(answersOf.get(key) ?? []), policies].slice(-ANSWERS_MAX);
+    keepLatest(answersOf, key, answers, DOCUMENTS_MAX);
   },
   { urls: ["http://*/*", "https://*/*"], types: ["main_frame", "sub_frame"] },
   ["responseHeaders"],
 );
 
+/**
+ * A document starts, before any script of it runs. If several answers could have brought it, the policies of all count,
+ * so the strictest holds.
+ */
+export function noteStart(address: string, { tab, frameId, documentId }: chrome.runtime.MessageSender): void {
+  const key = keyOf(tab?.id ?? -1, frameId ?? -1, address);
+  const answers = answersOf.get(key);
+  if (answers === undefined || documentId === undefined) return;
+  answersOf.delete(key);
+  keepLatest(documents, documentId, { address, policies: answers.flat() }, DOCUMENTS_MAX);
+  void save();
+}
+
 /** Whether the plain-video script may play `url` in the document that asks, so that no policy refuses any of it. */
 export async function mayPlay(
-  { documentUrl, url, metaPolicies }: PlainQuestion,
-  { tab }: chrome.runtime.MessageSender,
+  { url, metaPolicies }: PlainQuestion,
+  { documentId = "" }: chrome.runtime.MessageSender,
 ): Promise<PlainAnswer> {
   await restored;
-  const known = policiesOf.get(keyOf(tab?.id ?? -1, documentUrl));
+  const known = documents.get(documentId);
   if (known === undefined || !URL.canParse(url)) return "no";
-  const [self, asked] = [new URL(documentUrl), new URL(url)];
-  const policies = [...known, ...parsePolicies(metaPolicies)];
+  const [self, asked] = [new URL(known.address), new URL(url)];
+  const policies = [...known.policies, ...parsePolicies(metaPolicies)];
   if (!allowsMediaSource(policies) || !allowsFetch(policies, self, asked)) return "no";
   return policies.some(({ connect }) => connect !== null) ? "here" : "anywhere";
 }

@@ -151,12 +151,11 @@ async function mayRead(): Promise<boolean> {
 /** Any script of the page can ask. */
 const QUESTIONS_MAX = 16;
 let questions = 0;
-const documentUrl = location.href;
 
 /** Whether the plain-video script may play `url` here (background/policies.ts). */
 async function mayPlay(url: string): Promise<PlainAnswer> {
   if (questions >= QUESTIONS_MAX) return "no";
-  const question: ToBackground = { to: "background", type: "plain", documentUrl, url, metaPolicies: metaPolicies() };
+  const question: ToBackground = { to: "background", type: "plain", url, metaPolicies: metaPolicies() };
   questions += 1;
   const answer = (await chrome.runtime.sendMessage(question).catch(() => "no")) as PlainAnswer;
   questions -= 1;
@@ -175,6 +174,9 @@ function metaPolicies(): string[] {
 const metas = new MutationObserver(metaPolicies);
 metas.observe(document, { childList: true, subtree: true });
 document.addEventListener("DOMContentLoaded", () => metas.disconnect());
+
+const started: ToBackground = { to: "background", type: "start", address: location.href };
+chrome.runtime.sendMessage(started).catch(() => undefined);
 
 const brought = new Set<BroughtScript>();
 

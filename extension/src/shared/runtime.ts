@@ -13,6 +13,8 @@ import type { Settings } from "./settings";
  */
 export type ToBackground =
   | { to: "background"; type: "bring"; script: BroughtScript }
+  /** A document starts. `address` is as no script has changed it yet. */
+  | { to: "background"; type: "start"; address: string }
   /** The answer is a PlainAnswer. */
   | ({ to: "background"; type: "plain" } & PlainQuestion)
   | { to: "background"; type: "rules"; rules: GivenRule[] }
@@ -22,8 +24,6 @@ export type ToBackground =
   | { to: "background"; type: "badge"; badge: Badge };
 /** May the document's plain video `url` be taken over? */
 export interface PlainQuestion {
-  /** The document's address before any script could change it. */
-  documentUrl: string;
   url: string;
   /** The content of its `<meta>` policies. */
   metaPolicies: string[];
