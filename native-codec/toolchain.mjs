@@ -53,7 +53,9 @@ export const ADDON_FLAGS = [
 ];
 const ADDON_SOURCES = [
   ...["addon.cc", "addon_coders.cc", "addon_executor.cc", "addon_gpu.cc", "addon_pool.cc"],
-  ...["context.cc", "device.cc", "driver.cc", "modules.cc"].map((name) => join("gpu", name)),
+  ...["check.cc", "context.cc", "device.cc", "driver.cc", "modules.cc", "residents.cc"].map((name) =>
+    join("gpu", name),
+  ),
 ].map((name) => join("src", name));
 
 /** Runs the compiler. Resolves to its output, or rejects with it. */
@@ -136,7 +138,10 @@ export const TEST_SOURCES = {
   codec_test: inTest("codec_test", "coder_properties", "engine_properties", "misuse_properties", "support"),
   codec_fuzz: inTest("codec_fuzz", "support"),
   gpu_kernels_test: [...inTest("gpu_kernels_test", "support"), ...inGpu("kernels_host", "host_simt")],
-  gpu_device_test: [...inTest("gpu_device_test", "support"), ...inGpu("context", "device", "driver", "modules")],
+  gpu_device_test: [
+    ...inTest("gpu_device_test", "support"),
+    ...inGpu("check", "context", "device", "driver", "modules", "residents"),
+  ],
 };
 
 let driverDouble;

@@ -52,6 +52,9 @@ std::span<const uint32_t> wordsArgument(const Napi::CallbackInfo& info, size_t p
 /** Returns the engine that an argument names by its index in availableEngines. */
 const Engine& engineArgument(const Napi::CallbackInfo& info, size_t position);
 
+/** A number that no other sources of this process have. */
+uint64_t nextSourceId();
+
 /**
  * A coder and the state of its batches. A batch shares ownership, so that the memory outlives the JavaScript object.
  * The executor runs one batch at a time of those with the same `turn`.
@@ -63,6 +66,8 @@ struct Held {
   uint32_t batches = 0;
   uint32_t wanted = 0;
   std::shared_ptr<Turn> turn;
+  /** Names the bytes of an encoder's sources: another number after each change. */
+  uint64_t sourceId = nextSourceId();
 };
 
 template <class Coder>

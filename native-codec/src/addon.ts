@@ -17,8 +17,11 @@ import type { PoolBackend } from "./pool";
 
 type CoderClass<T> = new (engineIndex: number, symbolCount: number, symbolBytes: number) => T;
 
-/** `device`: the name of a pool's GPU, or why it was lost. */
-export type AddonPool = PoolBackend & { settle(): void; device(): string };
+/**
+ * `device`: the name of a pool's GPU, or why it was lost. `pin` pins the whole pages of shared memory until the pool is
+ * closed and returns how many bytes are before them; it throws a CodecError `gpu` if the system does not pin them.
+ */
+export type AddonPool = PoolBackend & { settle(): void; device(): string; pin(view: Uint8Array): number };
 
 /** The exports of src/addon.cc. */
 export interface Addon {

@@ -1,4 +1,5 @@
 /** The coder classes of protocol's Codec. Each method is one call of the core, on the environment's own thread. */
+#include <atomic>
 #include <utility>
 
 #include "addon.h"
@@ -45,6 +46,7 @@ class Wrap : public Napi::ObjectWrap<Self> {
   Coder& coder(const Napi::CallbackInfo& info) {
     reader(info);
     refuseInFlight(info.Env(), held_->batches);
+    held_->sourceId = nextSourceId();
     return held_->coder;
   }
 
@@ -265,6 +267,11 @@ class RepairDecoderWrap : public Wrap<RepairDecoderWrap, RepairDecoder> {
 };
 
 }  // namespace
+
+uint64_t nextSourceId() {
+  static std::atomic<uint64_t> last = 0;
+  return ++last;
+}
 
 std::shared_ptr<Held<Encoder>> heldEncoder(Napi::Env env, Napi::Value value) { return EncoderWrap::heldBy(env, value); }
 std::shared_ptr<Held<Decoder>> heldDecoder(Napi::Env env, Napi::Value value) { return DecoderWrap::heldBy(env, value); }

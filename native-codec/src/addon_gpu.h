@@ -26,6 +26,8 @@ class GpuLane final : public TaskLane {
   void drain() override;
   /** The device's name, or after its loss the reason. */
   std::string state();
+  /** Pins memory until the lane ends. */
+  gpu::Error pin(std::span<uint8_t> memory) { return device_->pin(memory); }
 
  private:
   void work();

@@ -22,6 +22,8 @@
 namespace tributary::addon {
 namespace {
 
+/** Memory is pinned in whole pages. */
+constexpr size_t kPageBytes = 4096;
 /** Symbols that one slice codes: one pass of the core over the sources. */
 constexpr size_t kSliceSymbols = 16;
 
@@ -142,7 +144,7 @@ class EncodeBatch : public Batch {
       const size_t count = std::min<size_t>(gpu::kTaskOutputCountMax, seeds.size() - first);
       products.push_back({encoder.sources(), encoder.sourceStride(), encoder.symbolCount(), symbolBytes,
                           out.data() + first * symbolBytes, symbolBytes, static_cast<uint32_t>(count),
-                          seeds.data() + first, nullptr, 0});
+                          seeds.data() + first, nullptr, 0, held->sourceId});
     }
   }
 
@@ -220,7 +222,8 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
     return DefineClass(env, "Pool",
                        {InstanceMethod("encode", &PoolWrap::encode), InstanceMethod("decode", &PoolWrap::decode),
                         InstanceMethod("cancel", &PoolWrap::cancel), InstanceMethod("settle", &PoolWrap::settle),
-                        InstanceMethod("close", &PoolWrap::close), InstanceMethod("device", &PoolWrap::device)});
+                        InstanceMethod("close", &PoolWrap::close), InstanceMethod("device", &PoolWrap::device),
+                        InstanceMethod("pin", &PoolWrap::pin)});
   }
 
   /**
@@ -396,6 +399,26 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
     return Napi::String::New(info.Env(), gpuLane_ == nullptr || lane_ == nullptr ? "" : gpuLane_->state());
   }
 
+  /**
+   * pin(view): pins the whole pages of shared memory until a GPU pool is closed. Returns how many bytes of the view are
+   * before them, or throws CodecError `gpu`.
+   */
+  Napi::Value pin(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    const View view = viewArgument(info, 0, "view");
+    if (gpuLane_ == nullptr || lane_ == nullptr || !view.isShared) fail(env, "pin", 0, 0, "not shared memory of a GPU");
+    const uintptr_t first = reinterpret_cast<uintptr_t>(view.bytes.data());
+    const size_t before = (kPageBytes - first % kPageBytes) % kPageBytes;
+    if (view.bytes.size() < before + kPageBytes) fail(env, "pin", static_cast<double>(view.bytes.size()), kPageBytes);
+    const size_t bytes = (view.bytes.size() - before) / kPageBytes * kPageBytes;
+    pinned_.push_back(Napi::Persistent(info[0].As<Napi::Object>()));
+    if (const gpu::Error error = gpuLane_->pin(view.bytes.subspan(before, bytes))) {
+      pinned_.pop_back();
+      fail(env, "gpu", 0, 0, error.message.c_str());
+    }
+    return Napi::Number::New(env, static_cast<double>(before));
+  }
+
   /** Settles the promises of all finished batches. */
   void settle(const Napi::CallbackInfo& info) {
     if (lane_ == nullptr) return;
@@ -434,6 +457,8 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
     if (lane_ == nullptr) return;
     napi_remove_env_cleanup_hook(env, abandon, this);
     lane_.reset();
+    gpuLane_ = nullptr;
+    pinned_.clear();
     executor_.reset();
     napi_release_threadsafe_function(wake_, napi_tsfn_release);
   }
@@ -455,6 +480,8 @@ class PoolWrap : public Napi::ObjectWrap<PoolWrap> {
   std::unique_ptr<TaskLane> lane_;
   /** The same lane if it is a GPU's. */
   GpuLane* gpuLane_ = nullptr;
+  /** What it has pinned. It outlives the lane. */
+  std::vector<Napi::ObjectReference> pinned_;
   std::unordered_map<uint32_t, std::unique_ptr<Batch>> batches_;
 };
 

@@ -122,6 +122,21 @@ function addonPool(native: NativeParts, threads: number, batchesMax: number, whe
 
 /** Batches that a GPU has at once: some that it computes, and some that wait for their copies. */
 const GPU_BATCHES_MAX = 64;
+/** Memory that a GPU writes to directly. */
+const GPU_MEMORY_BYTES = 64 * 1024 * 1024;
+const PAGE_BYTES = 4096;
+
+/** Undefined if the system pins no memory. Copies then go through a CPU thread. */
+function pinnedMemory(backend: AddonPool): Uint8Array | undefined {
+  const memory = new Uint8Array(new SharedArrayBuffer(GPU_MEMORY_BYTES + PAGE_BYTES));
+  try {
+    const before = backend.pin(memory);
+    return memory.subarray(before, before + GPU_MEMORY_BYTES);
+  } catch (error) {
+    if (error instanceof CodecError && error.what === "gpu") return undefined;
+    throw error;
+  }
+}
 
 /**
  * Opens the first GPU of this machine by its driver library, as a coder of the service for `codec`'s encoders. Returns
@@ -132,7 +147,8 @@ export function openGpuCoder(codec: Codec, library = "libcuda.so.1"): { coder: C
   if (!native) return { reason: `the codec ${codec.engine} has no GPU coder` };
   try {
     const backend = addonPool(native, 0, GPU_BATCHES_MAX, library);
-    return { coder: gpuCoder(new CoderPool(codec.engine, 1, GPU_BATCHES_MAX, backend), () => backend.device()) };
+    const pool = new CoderPool(codec.engine, 1, GPU_BATCHES_MAX, backend);
+    return { coder: gpuCoder(pool, () => backend.device(), pinnedMemory(backend)) };
   } catch (error) {
     if (error instanceof CodecError && error.what === "gpu") return { reason: error.message };
     throw error;

@@ -42,14 +42,14 @@ struct Pinned {
   uint8_t* next;
 };
 
-/** A task in pinned memory or in memory of its own, with the coefficients of seeds, given or not. */
+/** A task in pinned memory, padded or dense, or in memory of its own, with the coefficients of seeds, given or not. */
 struct Work {
   Work(Random& random, Pinned& pinnedSources, Pinned& pinnedOutputs) {
     symbolCount = static_cast<uint32_t>(1 + random.below(30));
     outputCount = static_cast<uint32_t>(1 + random.below(20));
     symbolBytes = static_cast<uint32_t>(random.below(8) == 0 ? 1 : 1 + random.below(400));
     const bool isPinned = random.below(3) > 0;
-    stride = isPinned ? paddedBytes(symbolBytes) : symbolBytes + random.below(3);
+    stride = isPinned && random.below(2) == 0 ? paddedBytes(symbolBytes) : symbolBytes + random.below(3);
     const size_t sourceBytes = stride * symbolCount, outputBytes = stride * outputCount;
     if (!isPinned) plain = std::make_unique<Block>(sourceBytes + outputBytes);
     sources = isPinned ? pinnedSources.take(sourceBytes) : plain->bytes.get();
@@ -118,6 +118,38 @@ struct Works {
   std::vector<Task> tasks;
 };
 
+/** Groups of several sizes in the caller's memory, whose sources stay on the device. */
+struct Held {
+  Held(Random& random, uint64_t id, uint32_t symbolBytes) : id(id), sources(random, kSources * symbolBytes) {
+    task = {
+        sources.bytes.get(), symbolBytes, kSources, symbolBytes, nullptr, symbolBytes, kOutputs, seeds, nullptr, 0, id};
+  }
+  Task into(uint8_t* outputs) const {
+    Task own = task;
+    own.outputs = outputs;
+    return own;
+  }
+  bool isIn(const uint8_t* outputs) const {
+    std::vector<uint8_t> factors(kSources);
+    std::vector<const uint8_t*> rows;
+    for (uint32_t s = 0; s < kSources; s++) rows.push_back(task.sources + task.sourceStride * s);
+    Block expected(task.symbolBytes);
+    uint8_t* out = expected.bytes.get();
+    for (uint32_t o = 0; o < kOutputs; o++) {
+      coefficientsOf(seeds[o], factors);
+      findEngine("reference")
+          ->multiply({&out, 1, rows.data(), kSources, factors.data(), kSources, task.symbolBytes, nullptr, false});
+      if (memcmp(out, outputs + task.outputStride * o, task.symbolBytes) != 0) return false;
+    }
+    return true;
+  }
+  static constexpr uint32_t kSources = 9, kOutputs = 5;
+  static constexpr uint32_t seeds[kOutputs] = {5, 6, 7, 8, 9};
+  uint64_t id;
+  Block sources;
+  Task task;
+};
+
 void expectFailure(const Error& error, Failure failure, const char* what) {
   expect(error.failure == failure && !error.message.empty(), what);
 }
@@ -132,6 +164,70 @@ void codes() {
     expect(!outcome.error && outcome.done == 24 && works.areDone(24), "all tasks are done");
   }
   expect(device->multiply({}).done == 0, "no task is no error");
+}
+
+/** The sources of a group go to the device once, as long as they have room there. */
+void keepsSources() {
+  constexpr size_t kGroups = 6, kTimes = 4;
+  for (const bool hasRoom : {true, false}) {
+    Error error;
+    Random random(3);
+    std::vector<std::unique_ptr<Held>> groups;
+    for (size_t g = 0; g < kGroups; g++) groups.push_back(std::make_unique<Held>(random, g + 1, 100 + 200 * (g / 2)));
+    constexpr size_t kRoom = 3 * 9 * 512;
+    const auto device = Device::open(
+        error, {.library = driverFile, .batchBytes = 8 << 10, .residentBytes = hasRoom ? size_t{1} << 20 : kRoom});
+    const uint64_t before = driverSettings->uploadedBytes;
+    size_t sourceBytes = 0;
+    for (const auto& group : groups) sourceBytes += paddedBytes(group->task.symbolBytes) * Held::kSources;
+    for (size_t time = 0; time < kTimes; time++) {
+      std::vector<Task> tasks;
+      std::vector<std::unique_ptr<Block>> outputs;
+      for (size_t i = 0; i < 3 * kGroups; i++) {
+        const Held& group = *groups[(i * 5 + time) % kGroups];
+        outputs.push_back(std::make_unique<Block>(Held::kOutputs * group.task.symbolBytes));
+        tasks.push_back(group.into(outputs.back()->bytes.get()));
+      }
+      expect(device->multiply(tasks).done == tasks.size(), "all tasks are done");
+      for (size_t i = 0; i < tasks.size(); i++) {
+        expect(groups[(i * 5 + time) % kGroups]->isIn(tasks[i].outputs), "tasks of sources that stay are right");
+      }
+    }
+    const uint64_t uploaded = driverSettings->uploadedBytes - before;
+    const size_t rest = kTimes * 3 * kGroups * 256;
+    if (hasRoom) expect(uploaded >= sourceBytes && uploaded < sourceBytes + rest, "sources are copied once");
+    if (!hasRoom) expect(uploaded > 2 * sourceBytes, "sources without room are copied again");
+  }
+}
+
+/** After a failure, nothing on the device counts as there. */
+void loadsAgainAfterAFailure() {
+  Error error;
+  const auto device = openDevice(error);
+  Random random(4);
+  const Held group(random, 1, 300);
+  Block outputs(Held::kOutputs * 300);
+  const Task task = group.into(outputs.bytes.get());
+  driverSettings->bytesLeft = 2000;
+  expectFailure(device->multiply({&task, 1}).error, Failure::kOutOfMemory, "out of memory with sources on the way");
+  driverSettings->bytesLeft = -1;
+  expect(device->multiply({&task, 1}).done == 1 && group.isIn(task.outputs), "the sources are loaded again");
+}
+
+void pinsMemoryOfTheCaller() {
+  Error error;
+  auto device = openDevice(error);
+  Block memory(8192);
+  driverSettings->pins = false;
+  expectFailure(device->pin({memory.bytes.get(), 8192}), Failure::kOutOfMemory, "a system that pins nothing");
+  driverSettings->pins = true;
+  expect(!device->pin({memory.bytes.get(), 8192}) && driverSettings->pinnedCount == 1, "memory is pinned");
+  Random random(5);
+  const Held group(random, 0, 300);
+  const Task task = group.into(memory.bytes.get() + 77);
+  expect(device->multiply({&task, 1}).done == 1 && group.isIn(task.outputs), "outputs go to it directly");
+  device.reset();
+  expect(driverSettings->pinnedCount == 0, "it is released with the device");
 }
 
 void opensOnlyWhatWorks() {
@@ -225,6 +321,9 @@ struct Case {
 
 const Case kCases[] = {
     {"device: codes like the reference engine, from pinned and from other memory", codes},
+    {"device: keeps sources that have an id", keepsSources},
+    {"device: loads sources again after a failure", loadsAgainAfterAFailure},
+    {"device: pins memory of the caller", pinsMemoryOfTheCaller},
     {"device: says why it cannot be opened", opensOnlyWhatWorks},
     {"device: says which tasks are done when it is lost", losesTheDevice},
     {"device: survives a lack of memory", runsOutOfMemory},

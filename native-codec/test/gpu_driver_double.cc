@@ -82,7 +82,12 @@ DOUBLE cuMemAlloc_v2(uint64_t* address, size_t bytes) {
 DOUBLE cuMemFree_v2(uint64_t address) { return free(reinterpret_cast<void*>(address)), kDriverOk; }
 DOUBLE cuMemHostAlloc(void** memory, size_t bytes, unsigned) { return takeMemory(memory, bytes); }
 DOUBLE cuMemFreeHost(void* memory) { return free(memory), kDriverOk; }
+DOUBLE cuMemHostRegister_v2(void*, size_t, unsigned) {
+  return settings.pins ? settings.pinnedCount++, kDriverOk : kDriverOutOfMemory;
+}
+DOUBLE cuMemHostUnregister(void*) { return settings.pinnedCount--, kDriverOk; }
 DOUBLE cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, void*) {
+  settings.uploadedBytes += bytes;
   return memcpy(reinterpret_cast<void*>(to), from, bytes), kDriverOk;
 }
 DOUBLE cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, void*) {
@@ -90,9 +95,18 @@ DOUBLE cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, void*) {
   if (settings.corrupts) static_cast<uint8_t*>(to)[0] ^= 1;
   return kDriverOk;
 }
+DOUBLE cuMemcpy2DAsync_v2(const CopyOfRows* copy, void*) {
+  if (copy->fromKind != MemoryKind::kDevice || copy->toKind != MemoryKind::kHost) return kLaunchFailed;
+  for (size_t row = 0; row < copy->rowCount; row++) {
+    const auto* from = reinterpret_cast<const uint8_t*>(copy->fromDevice) + row * copy->fromStride;
+    memcpy(static_cast<uint8_t*>(copy->toHost) + row * copy->toStride, from, copy->rowBytes);
+  }
+  return kDriverOk;
+}
 DOUBLE cuStreamCreate(void** stream, unsigned) { return *stream = &settings, kDriverOk; }
 DOUBLE cuStreamDestroy_v2(void*) { return kDriverOk; }
 DOUBLE cuStreamSynchronize(void*) { return settings.launchesLeft == 0 ? kLaunchFailed : kDriverOk; }
+DOUBLE cuStreamWaitEvent(void*, void*, unsigned) { return kDriverOk; }
 DOUBLE cuEventCreate(void** event, unsigned) { return *event = &settings, kDriverOk; }
 DOUBLE cuEventDestroy_v2(void*) { return kDriverOk; }
 DOUBLE cuEventRecord(void*, void*) { return kDriverOk; }

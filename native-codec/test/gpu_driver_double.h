@@ -16,6 +16,12 @@ struct DoubleSettings {
   int64_t launchesLeft = -1;
   /** A larger allocation fails. Negative: none fails. */
   int64_t bytesLeft = -1;
+  /** False: the system pins no memory of the caller. */
+  bool pins = true;
+  /** Memory of the caller that is pinned now. */
+  int64_t pinnedCount = 0;
+  /** What was copied to the device so far. */
+  uint64_t uploadedBytes = 0;
 };
 
 /** The settings of the loaded double. Get it by dlsym. */

@@ -17,7 +17,7 @@ compile src/engine_ssse3.cc -mssse3
 compile src/engine_avx2.cc -mavx2
 compile src/engine_gfni256.cc "-mavx2 -mgfni"
 compile src/engine_gfni512.cc "-mgfni -mavx512f -mavx512bw"
-for name in context device driver modules; do compile "src/gpu/$name.cc" ""; done
+for name in check context device driver modules residents; do compile "src/gpu/$name.cc" ""; done
 for name in main host on_device; do compile "$here/$name.cc" ""; done
 for pid in $pids; do wait "$pid"; done
 ${CXX:-g++} -pthread "$objects"/*.o -ldl -o "$program"

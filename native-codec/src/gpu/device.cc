@@ -48,18 +48,30 @@ void copyRows(uint8_t* to, size_t toStride, const uint8_t* from, size_t fromStri
 struct Placed {
   const Task* task;
   /** The pinned blocks that the device reads and writes directly, or nullptr. */
-  const uint8_t* sourceBlock;
-  const uint8_t* outputBlock;
+  const uint8_t* sourceBlock = nullptr;
+  const uint8_t* outputBlock = nullptr;
   size_t seeds = 0;
   size_t coefficients = 0;
   size_t sources = 0;
   size_t words = 0;
   size_t outputs = 0;
+  /** Where the sources are if they stay on the device, else 0. */
+  DeviceAddress resident = 0;
+  /** This batch copies them there. */
+  bool loads = false;
+  /** The place of its sources in the pinned buffer, if it loads them. */
+  size_t staged = 0;
 
   size_t stride() const { return paddedBytes(task->symbolBytes); }
   size_t coefficientStride() const { return ceilDivide(task->sourceCount, kCoefficientAlign) * kCoefficientAlign; }
   size_t sourceBytes() const { return stride() * task->sourceCount; }
   size_t outputBytes() const { return stride() * task->outputCount; }
+  /** The bytes of the caller's outputs. */
+  size_t ownOutputBytes() const {
+    if (task->outputStride == stride()) return outputBytes();
+    return task->outputStride * (task->outputCount - 1) + task->symbolBytes;
+  }
+  bool stagesSources() const { return sourceBlock == nullptr && (resident == 0 || loads); }
 };
 
 /** Bytes of host memory, the pinned block that has them, and their place in the slot's device memory. */
@@ -72,7 +84,8 @@ struct Part {
 
 /**
  * The device memory of a batch: what is uploaded from the pinned buffer, what is not, what is downloaded to the pinned
- * buffer, what is not. The pinned buffer has the first and the third part.
+ * buffer, what is not. The pinned buffer has the first and the third part, and then the sources that are to stay on the
+ * device.
  */
 struct Device::Batch {
   std::vector<Placed> tasks;
@@ -80,6 +93,7 @@ struct Device::Batch {
   size_t downloadAt = 0;
   size_t downloadBytes = 0;
   size_t totalBytes = 0;
+  size_t pinnedBytes = 0;
 
   void place();
 };
@@ -96,7 +110,7 @@ void Device::Batch::place() {
     const Task& task = *placed.task;
     if (task.seeds != nullptr) placed.seeds = take(task.outputCount * sizeof(uint32_t));
     if (task.seeds == nullptr) placed.coefficients = take(task.outputCount * placed.coefficientStride());
-    if (placed.sourceBlock == nullptr) placed.sources = take(placed.sourceBytes());
+    if (placed.sourceBlock == nullptr && placed.resident == 0) placed.sources = take(placed.sourceBytes());
   }
   uploadBytes = next;
   for (Placed& placed : tasks) {
@@ -116,64 +130,46 @@ void Device::Batch::place() {
     if (placed.outputBlock != nullptr) placed.outputs = take(placed.outputBytes());
   }
   totalBytes = next;
+  pinnedBytes = uploadBytes + downloadBytes;
+  for (Placed& placed : tasks) {
+    if (!placed.loads) continue;
+    placed.staged = pinnedBytes;
+    pinnedBytes += placed.sourceBytes();
+  }
 }
 
 struct Device::Slot {
   StreamHandle stream = nullptr;
+  /** The sources that the batch loads are on the device. */
+  EventHandle loaded = nullptr;
   DeviceAddress memory = 0;
   size_t memoryBytes = 0;
   void* pinned = nullptr;
   size_t pinnedBytes = 0;
   Batch batch;
+  /** The number of the batch. */
+  uint64_t number = 0;
   bool isBusy = false;
 
   uint8_t* uploads() const { return static_cast<uint8_t*>(pinned); }
 };
 
-Device::Device(std::unique_ptr<Context> context, size_t batchBytes)
-    : context_(std::move(context)), batchBytes_(batchBytes) {}
+Device::Device(std::unique_ptr<Context> context, const DeviceOptions& options)
+    : context_(std::move(context)), batchBytes_(options.batchBytes), residents_(*context_, options.residentBytes) {}
 
 std::unique_ptr<Device> Device::open(Error& error, const DeviceOptions& options) {
   std::unique_ptr<Context> context = Context::open(error, options.library);
   if (context == nullptr) return nullptr;
-  std::unique_ptr<Device> device(new Device(std::move(context), options.batchBytes));
+  std::unique_ptr<Device> device(new Device(std::move(context), options));
   for (size_t i = 0; i < kSlotCount; i++) {
-    device->slots_.push_back(std::make_unique<Slot>());
-    constexpr unsigned kNonBlocking = 1;
-    error = device->context_->errorOf(device->context_->driver().createStream(&device->slots_[i]->stream, kNonBlocking),
-                                      "cuStreamCreate");
+    Slot& slot = *device->slots_.emplace_back(std::make_unique<Slot>());
+    const Driver& driver = device->context_->driver();
+    error = device->context_->errorOf(driver.createStream(&slot.stream, kNonBlocking), "cuStreamCreate");
+    if (!error) error = device->context_->errorOf(driver.createEvent(&slot.loaded, kWithoutTiming), "cuEventCreate");
     if (error) return nullptr;
   }
   error = device->check();
   return error ? nullptr : std::move(device);
-}
-
-/** Codes a small and a large group, which takes several tiles, warps and segments of sources. */
-Error Device::check() {
-  constexpr uint32_t outputCount = 9;
-  for (const auto& [sourceCount, symbolBytes] : {std::pair(11u, 30u), std::pair(220u, 200u)}) {
-    std::vector<uint8_t> sources(sourceCount * symbolBytes + kRowPadding), outputs(outputCount * symbolBytes, 0xA5);
-    std::vector<uint8_t> expected(outputs.size()), factors(sourceCount * outputCount);
-    const uint32_t seeds[outputCount] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
-    coefficientsOf(1, sources);
-    std::vector<const uint8_t*> from;
-    std::vector<uint8_t*> to;
-    for (uint32_t s = 0; s < sourceCount; s++) from.push_back(&sources[s * symbolBytes]);
-    for (uint32_t o = 0; o < outputCount; o++) {
-      to.push_back(&expected[o * symbolBytes]);
-      coefficientsOf(seeds[o], Bytes(factors).subspan(o * sourceCount, sourceCount));
-    }
-    availableEngines().front()->multiply(
-        {to.data(), outputCount, from.data(), sourceCount, factors.data(), sourceCount, symbolBytes, nullptr, false});
-    const Task task = {sources.data(), symbolBytes, sourceCount, symbolBytes, outputs.data(),
-                       symbolBytes,    outputCount, seeds,       nullptr,     0};
-    if (Error error = multiply({&task, 1}).error) return error;
-    if (outputs != expected) {
-      return {Failure::kWrongResult, facts().name + " computes other symbols than the CPU (" +
-                                         std::to_string(sourceCount) + " x " + std::to_string(symbolBytes) + " bytes)"};
-    }
-  }
-  return {};
 }
 
 Device::~Device() {
@@ -185,19 +181,30 @@ Device::~Device() {
       driver.waitForStream(slot->stream);
       driver.destroyStream(slot->stream);
     }
+    if (slot->loaded != nullptr) driver.destroyEvent(slot->loaded);
     if (slot->memory != 0) driver.release(slot->memory);
     if (slot->pinned != nullptr) driver.releasePinned(slot->pinned);
   }
-  for (const auto& [memory, bytes] : pinned_) driver.releasePinned(const_cast<uint8_t*>(memory));
+  for (const auto& [memory, pinned] : pinned_) {
+    (pinned.isOwn ? driver.releasePinned : driver.unpin)(const_cast<uint8_t*>(memory));
+  }
 }
 
 uint8_t* Device::allocate(size_t bytes) {
-  constexpr unsigned kPortable = 1;
   void* memory = nullptr;
   if (context_->attach() || context_->driver().allocatePinned(&memory, bytes, kPortable) != kDriverOk) return nullptr;
   const std::lock_guard lock(mutex_);
-  pinned_[static_cast<uint8_t*>(memory)] = bytes;
+  pinned_[static_cast<uint8_t*>(memory)] = {bytes, true};
   return static_cast<uint8_t*>(memory);
+}
+
+Error Device::pin(std::span<uint8_t> memory) {
+  if (Error error = context_->attach()) return error;
+  const int result = context_->driver().pin(memory.data(), memory.size(), kPortable);
+  if (Error error = context_->errorOf(result, "pinning")) return error;
+  const std::lock_guard lock(mutex_);
+  pinned_[memory.data()] = {memory.size(), false};
+  return {};
 }
 
 void Device::release(uint8_t* memory) {
@@ -211,7 +218,7 @@ const uint8_t* Device::pinnedBlock(const uint8_t* memory, size_t bytes) const {
   auto block = pinned_.upper_bound(memory);
   if (block == pinned_.begin()) return nullptr;
   --block;
-  return memory + bytes <= block->first + block->second ? block->first : nullptr;
+  return memory + bytes <= block->first + block->second.bytes ? block->first : nullptr;
 }
 
 /** Makes the slot's memory large enough. */
@@ -224,15 +231,14 @@ Error Device::reserve(Slot& slot, const Batch& batch) {
     if (Error error = context_->errorOf(driver.allocate(&slot.memory, batch.totalBytes), "device memory")) return error;
     slot.memoryBytes = batch.totalBytes;
   }
-  const size_t pinnedBytes = batch.uploadBytes + batch.downloadBytes;
-  if (slot.pinnedBytes < pinnedBytes) {
+  if (slot.pinnedBytes < batch.pinnedBytes) {
     if (slot.pinned != nullptr) driver.releasePinned(slot.pinned);
     slot.pinned = nullptr;
     slot.pinnedBytes = 0;
-    if (Error error = context_->errorOf(driver.allocatePinned(&slot.pinned, pinnedBytes, 0), "pinned memory")) {
+    if (Error error = context_->errorOf(driver.allocatePinned(&slot.pinned, batch.pinnedBytes, 0), "pinned memory")) {
       return error;
     }
-    slot.pinnedBytes = pinnedBytes;
+    slot.pinnedBytes = batch.pinnedBytes;
   }
   return {};
 }
@@ -277,10 +283,14 @@ Error Device::upload(Slot& slot, const Batch& batch) {
       copyRows(to, placed.coefficientStride(), task.coefficients, task.coefficientStride, task.sourceCount,
                task.outputCount);
     }
-    if (placed.sourceBlock != nullptr) continue;
-    copyRows(slot.uploads() + placed.sources, placed.stride(), task.sources, task.sourceStride, task.symbolBytes,
-             task.sourceCount);
+    if (!placed.stagesSources()) continue;
+    uint8_t* to = slot.uploads() + (placed.loads ? placed.staged : placed.sources);
+    copyRows(to, placed.stride(), task.sources, task.sourceStride, task.symbolBytes, task.sourceCount);
+    if (!placed.loads) continue;
+    const int result = driver.copyToDevice(placed.resident, to, placed.sourceBytes(), slot.stream);
+    if (Error error = context_->errorOf(result, "copy to the device")) return error;
   }
+  if (Error error = context_->errorOf(driver.recordEvent(slot.loaded, slot.stream), "cuEventRecord")) return error;
   return copy({nullptr, slot.uploads(), 0, batch.uploadBytes});
 }
 
@@ -291,22 +301,54 @@ Error Device::download(Slot& slot, const Batch& batch) {
         "copy to the host");
   };
   const auto partOf = [](const Placed& placed) {
-    return Part{placed.outputBlock, placed.task->outputs, placed.outputs, placed.outputBytes()};
+    const bool isPadded = placed.task->outputStride == placed.stride();
+    return Part{isPadded ? placed.outputBlock : nullptr, placed.task->outputs, placed.outputs, placed.outputBytes()};
   };
   if (Error error = forEachRun(batch.tasks, partOf, copy)) return error;
+  for (const Placed& placed : batch.tasks) {
+    const Task& task = *placed.task;
+    if (placed.outputBlock == nullptr || task.outputStride == placed.stride()) continue;
+    CopyOfRows rows;
+    rows.fromKind = MemoryKind::kDevice;
+    rows.fromDevice = slot.memory + placed.outputs;
+    rows.fromStride = placed.stride();
+    rows.toKind = MemoryKind::kHost;
+    rows.toHost = task.outputs;
+    rows.toStride = task.outputStride;
+    rows.rowBytes = task.symbolBytes;
+    rows.rowCount = task.outputCount;
+    const int result = context_->driver().copyRows(&rows, slot.stream);
+    if (Error error = context_->errorOf(result, "copy to the host")) return error;
+  }
   if (batch.downloadBytes == 0) return {};
   return copy({nullptr, slot.uploads() + batch.uploadBytes, batch.downloadAt, batch.downloadBytes});
 }
 
+/** Finds or makes the place where the task's sources stay, and makes the batch wait for them if they are on their way.
+ */
+Error Device::hold(const Slot& slot, Placed& placed) {
+  if (placed.sourceBlock != nullptr || placed.task->sourceId == 0) return {};
+  Resident* resident = residents_.hold(placed.task->sourceId, placed.sourceBytes(), slot.number, finished_);
+  if (resident == nullptr) return {};
+  placed.resident = resident->memory;
+  placed.loads = resident->loadedBy == 0;
+  if (placed.loads) resident->loadedBy = slot.number;
+  if (resident->loadedBy == slot.number || resident->loadedBy <= finished_) return {};
+  const Slot& loader = *slots_[resident->loadedBy % kSlotCount];
+  return context_->errorOf(context_->driver().waitForEvent(slot.stream, loader.loaded, 0), "cuStreamWaitEvent");
+}
+
 Error Device::start(Slot& slot, std::span<const Task> tasks) {
+  slot.number = started_;
   Batch& batch = slot.batch;
   batch.tasks.clear();
   uint32_t tiles = 0, sourceCountMax = 0;
   for (const Task& task : tasks) {
     const size_t stride = paddedBytes(task.symbolBytes);
-    const size_t sourceBytes = stride * task.sourceCount, outputBytes = stride * task.outputCount;
-    batch.tasks.push_back({&task, task.sourceStride == stride ? pinnedBlock(task.sources, sourceBytes) : nullptr,
-                           task.outputStride == stride ? pinnedBlock(task.outputs, outputBytes) : nullptr});
+    Placed& placed = batch.tasks.emplace_back(Placed{&task});
+    if (task.sourceStride == stride) placed.sourceBlock = pinnedBlock(task.sources, placed.sourceBytes());
+    placed.outputBlock = pinnedBlock(task.outputs, placed.ownOutputBytes());
+    if (Error error = hold(slot, placed)) return error;
     tiles += static_cast<uint32_t>(stride / kTileBytes);
     sourceCountMax = std::max(sourceCountMax, task.sourceCount);
   }
@@ -320,7 +362,7 @@ Error Device::start(Slot& slot, std::span<const Task> tasks) {
     const Placed& placed = batch.tasks[i];
     const Task& task = *placed.task;
     const auto stride = static_cast<uint32_t>(placed.stride());
-    const Job job = {slot.memory + placed.sources,
+    const Job job = {placed.resident != 0 ? placed.resident : slot.memory + placed.sources,
                      slot.memory + placed.outputs,
                      slot.memory + placed.coefficients,
                      task.seeds != nullptr ? slot.memory + placed.seeds : 0,
@@ -387,9 +429,8 @@ Outcome Device::multiply(std::span<const Task> tasks) {
   }
   if ((outcome.error = context_->attach())) return outcome;
   std::deque<size_t> ends;
-  size_t started = 0, finished = 0;
   const auto finishNext = [&] {
-    const Error error = finish(*slots_[finished++ % kSlotCount]);
+    const Error error = finish(*slots_[++finished_ % kSlotCount]);
     if (!error) outcome.done = ends.front();
     ends.pop_front();
     return error;
@@ -397,9 +438,8 @@ Outcome Device::multiply(std::span<const Task> tasks) {
   for (size_t first = 0; first < tasks.size() && !outcome.error;) {
     if (ends.size() == kSlotCount && (outcome.error = finishNext())) break;
     const size_t end = batchEnd(tasks, first);
-    outcome.error = start(*slots_[started % kSlotCount], tasks.subspan(first, end - first));
+    outcome.error = start(*slots_[++started_ % kSlotCount], tasks.subspan(first, end - first));
     if (outcome.error) break;
-    started++;
     ends.push_back(end);
     first = end;
   }
@@ -415,6 +455,8 @@ Outcome Device::multiply(std::span<const Task> tasks) {
     if (slot->isBusy) context_->driver().waitForStream(slot->stream);
     slot->isBusy = false;
   }
+  finished_ = started_;
+  if (outcome.error) residents_.clear();
   return outcome;
 }
 

@@ -2,8 +2,9 @@
  * The GPU coder: products over GF(2^8) from host memory to host memory. It cuts tasks into batches. While one batch is
  * coded, the next one is copied to the device and the last one back.
  *
- * Memory that `allocate` returns is pinned: the device reads and writes it directly, if the rows of a task start every
- * paddedBytes(symbolBytes) bytes. All other memory goes through a pinned buffer, which costs a copy on the CPU.
+ * Memory that `allocate` returns or that `pin` got is pinned. The device writes outputs to it directly. It reads
+ * sources from it directly, if their rows start every paddedBytes(symbolBytes) bytes. All other memory goes through a
+ * pinned buffer, which costs a copy on the CPU. Sources with an id stay on the device, so they are copied once.
  */
 #ifndef TRIBUTARY_GPU_DEVICE_H_
 #define TRIBUTARY_GPU_DEVICE_H_
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "gpu/context.h"
+#include "gpu/residents.h"
 
 namespace tributary::gpu {
 
@@ -42,6 +44,8 @@ struct Task {
   /** If `seeds` is nullptr: sourceCount bytes for each output, in rows that start every `coefficientStride` bytes. */
   const uint8_t* coefficients;
   size_t coefficientStride;
+  /** Tasks with the same id have the same sources. 0: the sources have no id. */
+  uint64_t sourceId = 0;
 };
 
 /** The first `done` tasks are done. If `error` is set, the outputs of all others are undefined. */
@@ -55,7 +59,11 @@ struct DeviceOptions {
   const char* library = "libcuda.so.1";
   /** A batch ends when its sources or its outputs have this many bytes. */
   size_t batchBytes = size_t{8} << 20;
+  /** Sources with an id may take this much memory of the device. Those that were not used for longest leave. */
+  size_t residentBytes = size_t{1} << 30;
 };
+
+struct Placed;
 
 class Device {
  public:
@@ -73,18 +81,25 @@ class Device {
   /** Returns pinned memory, or nullptr. Any thread may call this and `release`. */
   uint8_t* allocate(size_t bytes);
   void release(uint8_t* memory);
+  /** Pins memory of the caller until the device closes. Any thread may call it. The memory must stay until then. */
+  Error pin(std::span<uint8_t> memory);
 
  private:
   struct Slot;
   struct Batch;
+  struct Pinned {
+    size_t bytes;
+    bool isOwn;
+  };
 
-  Device(std::unique_ptr<Context> context, size_t batchBytes);
+  Device(std::unique_ptr<Context> context, const DeviceOptions& options);
   Error check();
   Error start(Slot& slot, std::span<const Task> tasks);
   Error finish(Slot& slot);
   Error reserve(Slot& slot, const Batch& batch);
   Error upload(Slot& slot, const Batch& batch);
   Error download(Slot& slot, const Batch& batch);
+  Error hold(const Slot& slot, Placed& placed);
   size_t batchEnd(std::span<const Task> tasks, size_t first) const;
   /** The pinned block that has these bytes, or nullptr. */
   const uint8_t* pinnedBlock(const uint8_t* memory, size_t bytes) const;
@@ -92,9 +107,13 @@ class Device {
   std::unique_ptr<Context> context_;
   size_t batchBytes_;
   std::vector<std::unique_ptr<Slot>> slots_;
+  /** Batches that were started and that are over, from 1 on. A batch has slot number % slots. */
+  uint64_t started_ = 0;
+  uint64_t finished_ = 0;
+  Residents residents_;
   mutable std::mutex mutex_;
-  /** The pinned blocks: first byte and size. */
-  std::map<const uint8_t*, size_t> pinned_;
+  /** The pinned blocks by their first byte. */
+  std::map<const uint8_t*, Pinned> pinned_;
 };
 
 }  // namespace tributary::gpu

@@ -36,6 +36,31 @@ enum DeviceAttribute : int {
   kSharedBytesPerMultiprocessor = 81,
   kSharedBytesPerBlock = 97,
 };
+/** Flags of pinned memory, of streams and of events. */
+inline constexpr unsigned kPortable = 1;
+inline constexpr unsigned kNonBlocking = 1;
+inline constexpr unsigned kWithoutTiming = 2;
+
+enum class MemoryKind : int { kHost = 1, kDevice = 2 };
+
+/** A copy of `rowCount` rows of `rowBytes` bytes. The driver's fields, in its order; those for arrays stay 0. */
+struct CopyOfRows {
+  size_t fromX = 0, fromY = 0;
+  MemoryKind fromKind;
+  const void* fromHost = nullptr;
+  DeviceAddress fromDevice = 0;
+  void* fromArray = nullptr;
+  size_t fromStride = 0;
+  size_t toX = 0, toY = 0;
+  MemoryKind toKind;
+  void* toHost = nullptr;
+  DeviceAddress toDevice = 0;
+  void* toArray = nullptr;
+  size_t toStride = 0;
+  size_t rowBytes = 0;
+  size_t rowCount = 0;
+};
+
 /** A function attribute: the most dynamic shared memory of a block. */
 inline constexpr int kDynamicSharedBytesMax = 8;
 
@@ -59,11 +84,15 @@ inline constexpr int kDynamicSharedBytesMax = 8;
   X(release, "cuMemFree_v2", (DeviceAddress address))                                                              \
   X(allocatePinned, "cuMemHostAlloc", (void** memory, size_t bytes, unsigned flags))                               \
   X(releasePinned, "cuMemFreeHost", (void* memory))                                                                \
+  X(pin, "cuMemHostRegister_v2", (void* memory, size_t bytes, unsigned flags))                                     \
+  X(unpin, "cuMemHostUnregister", (void* memory))                                                                  \
   X(copyToDevice, "cuMemcpyHtoDAsync_v2", (DeviceAddress to, const void* from, size_t bytes, StreamHandle stream)) \
   X(copyToHost, "cuMemcpyDtoHAsync_v2", (void* to, DeviceAddress from, size_t bytes, StreamHandle stream))         \
+  X(copyRows, "cuMemcpy2DAsync_v2", (const CopyOfRows* copy, StreamHandle stream))                                 \
   X(createStream, "cuStreamCreate", (StreamHandle * stream, unsigned flags))                                       \
   X(destroyStream, "cuStreamDestroy_v2", (StreamHandle stream))                                                    \
   X(waitForStream, "cuStreamSynchronize", (StreamHandle stream))                                                   \
+  X(waitForEvent, "cuStreamWaitEvent", (StreamHandle stream, EventHandle event, unsigned flags))                   \
   X(createEvent, "cuEventCreate", (EventHandle * event, unsigned flags))                                           \
   X(destroyEvent, "cuEventDestroy_v2", (EventHandle event))                                                        \
   X(recordEvent, "cuEventRecord", (EventHandle event, StreamHandle stream))                                        \

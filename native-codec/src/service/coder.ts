@@ -9,6 +9,8 @@ export interface Coder {
   readonly slots: number;
   /** The most pieces that it takes at once if they are short. */
   readonly piecesMax: number;
+  /** Shared memory that it writes to faster than to other memory. */
+  readonly memory?: Uint8Array | undefined;
   takes(kind: Piece["kind"]): boolean;
   /** Rejects with `CoderLostError` when the coder can do nothing more. Another coder then does the piece. */
   run(piece: Piece, signal?: AbortSignal): Promise<PieceResult>;
@@ -49,12 +51,18 @@ export function only(kind: Piece["kind"], coder: Coder): Coder {
   };
 }
 
-/** Encodes on the GPU of `pool`. `device` names it, and after its loss it says why it is lost. */
-export function gpuCoder(pool: CoderPool, device: () => string): Coder {
+/** A GPU copies and computes about so many pieces at once. More wait for it, so that it gets many with one call. */
+const GPU_SLOTS = 4;
+
+/**
+ * Encodes on the GPU of `pool`. `device` names it, and after its loss it says why it is lost. `memory` is pinned for it.
+ */
+export function gpuCoder(pool: CoderPool, device: () => string, memory?: Uint8Array): Coder {
   return {
     name: "gpu",
-    slots: pool.batchesMax,
+    slots: GPU_SLOTS,
     piecesMax: pool.batchesMax,
+    memory,
     takes: (kind) => kind === "encode",
     run: async (piece, signal) => {
       if (piece.kind === "decode") throw new CodecError("kind", 0, 0, "a GPU coder only encodes");

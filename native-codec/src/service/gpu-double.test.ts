@@ -63,8 +63,24 @@ async function encodeAll(): Promise<void> {
 test("encodes as the encoder does, several groups at once", async () => {
   start();
   await encodeAll();
+  buffers.useFirst(service.memory!);
+  await encodeAll();
   expect(lost).toEqual([]);
-  expect(service.counts).toMatchObject({ doneTasks: 4, lostCoders: 0 });
+  expect(service.counts).toMatchObject({ doneTasks: 8, lostCoders: 0 });
+});
+
+test("an encoder whose symbols changed makes coded symbols of the new ones", async () => {
+  start();
+  const encoder = codec.createEncoder(8, 200);
+  const seeds = Uint32Array.of(3, 4);
+  for (let round = 1; round <= 3; round++) {
+    encoder.setSymbols(0, new Uint8Array(8 * 200).fill(round));
+    const [out, wanted] = [buffers.take(400), new Uint8Array(400)];
+    encoder.encodeSeeds(seeds, wanted);
+    await service.encode({ encoder, seeds, out });
+    expect(Buffer.compare(out, wanted)).toBe(0);
+  }
+  encoder.free();
 });
 
 /** A generation of `symbolCount` symbols that has `heldCount` random ones of them: vectors and payloads. */

@@ -148,6 +148,11 @@ export class CoderService {
     return this.#workers.map(({ coder: { name }, rate: { perMs } }) => ({ name, mbPerMs: perMs && perMs / 1e6 }));
   }
 
+  /** Shared memory that a coder writes to faster than to other memory. */
+  get memory(): Uint8Array | undefined {
+    return this.#workers.find(({ coder }) => coder.memory)?.coder.memory;
+  }
+
   /** Tasks that no coder has begun, or that have rows left. */
   get waitingTasks(): number {
     return this.#queue.size;

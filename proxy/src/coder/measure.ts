@@ -13,6 +13,8 @@ const TRIES = 8;
 const BATCHES = 24;
 const SERIES = 5;
 const RATE_MS = 20;
+/** The best of these counts, because the loop has other work when a proxy starts. */
+const RATE_TRIES = 3;
 
 function sampleEncoder(codec: Codec, symbolCount: number, symbolBytes: number): Encoder {
   const encoder = codec.createEncoder(symbolCount, symbolBytes);
@@ -61,20 +63,30 @@ async function handoverMs(codec: Codec, service: CoderService): Promise<number> 
 export async function measureRate(codec: Codec, coder: Coder): Promise<number> {
   const encoder = sampleEncoder(codec, SYMBOLS, SYMBOL_BYTES);
   const buffers = new SharedBuffers();
-  const seeds = seedsOf(8 * ROWS);
-  const startMs = performance.now();
-  let done = 0;
-  const lane = async (): Promise<void> => {
-    const out = buffers.take(seeds.length * SYMBOL_BYTES);
-    do {
-      await coder.run({ kind: "encode", encoder, seeds, out });
-      done += out.length * SYMBOLS;
-    } while (performance.now() - startMs < RATE_MS);
-  };
+  if (coder.memory) buffers.useFirst(coder.memory);
+  const outs = Array.from({ length: coder.slots }, () => buffers.take(8 * ROWS * SYMBOL_BYTES));
+  let best = 0;
   try {
-    await Promise.all(Array.from({ length: coder.slots }, lane));
+    // The first time makes threads and touches memory. It does not count.
+    await rateOnce(coder, encoder, outs, 0);
+    for (let tried = 0; tried < RATE_TRIES; tried++)
+      best = Math.max(best, await rateOnce(coder, encoder, outs, RATE_MS));
   } finally {
     encoder.free();
   }
+  return best;
+}
+
+async function rateOnce(coder: Coder, encoder: Encoder, outs: readonly Uint8Array[], ms: number): Promise<number> {
+  const seeds = seedsOf(8 * ROWS);
+  const startMs = performance.now();
+  let done = 0;
+  const lane = async (out: Uint8Array): Promise<void> => {
+    do {
+      await coder.run({ kind: "encode", encoder, seeds, out });
+      done += out.length * SYMBOLS;
+    } while (performance.now() - startMs < ms);
+  };
+  await Promise.all(outs.map(lane));
   return done / (performance.now() - startMs) / 1e6;
 }

@@ -87,6 +87,7 @@ export class SymbolRings {
   /** From now on, batches may go to the service. */
   setService(service: CoderService): void {
     this.#service = service;
+    if (service.memory) this.#buffers.useFirst(service.memory);
   }
 
   close(): void {

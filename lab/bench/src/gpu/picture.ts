@@ -19,8 +19,8 @@ const NETWORKS = [
 ] as const;
 
 export function pictureOf(rows: readonly Row[]): object {
-  const copies = rows.find(({ what, coder }) => what === "copy" && coder.startsWith("both ways"));
-  const limits = [...NETWORKS, ...(copies ? [{ name: "copies both ways", gbPerSec: copies.gbPerSec }] : [])];
+  const copies = rows.find(({ what, coder }) => what === "copy" && coder === "to the device");
+  const limits = [...NETWORKS, ...(copies ? [{ name: "copies one way", gbPerSec: copies.gbPerSec }] : [])];
   const points = CODERS.flatMap(({ what, coder, name }) =>
     rows
       .filter((row) => row.what === what && row.coder === coder && row.symbolBytes === SYMBOL_BYTES)

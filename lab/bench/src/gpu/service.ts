@@ -22,6 +22,8 @@ type Shape = readonly [symbolCount: number, symbolBytes: number, rows: number];
 interface Scale {
   compared: readonly Shape[];
   timed: Shape;
+  /** Groups that are coded in turns: those of a busy proxy, and more than stay on the device. */
+  groups: readonly number[];
   tasksInFlight: number;
   rateMs: number;
 }
@@ -32,21 +34,25 @@ const SMALL: Scale = {
     [24, 188, 16],
   ],
   timed: [8, 64, 8],
+  groups: [4, 40],
   tasksInFlight: 4,
   rateMs: 50,
 };
 const WHOLE: Scale = {
   compared: [...SMALL.compared, [128, 1088, 128], [128, 4096, 600], [256, 333, 40]],
   timed: [128, 4096, 128],
+  groups: [128, 2400],
   tasksInFlight: 128,
   rateMs: 1500,
 };
 
-function encoderOf(codec: Codec, symbolCount: number, symbolBytes: number): Encoder {
-  const encoder = codec.createEncoder(symbolCount, symbolBytes);
+function encodersOf(codec: Codec, count: number, [symbolCount, symbolBytes]: Shape): Encoder[] {
   const bytes = Uint8Array.from({ length: symbolCount * symbolBytes }, (_, i) => (i * 31) ^ (i >> 8));
-  encoder.setSymbols(0, bytes);
-  return encoder;
+  return Array.from({ length: count }, () => {
+    const encoder = codec.createEncoder(symbolCount, symbolBytes);
+    encoder.setSymbols(0, bytes);
+    return encoder;
+  });
 }
 
 const seedsOf = (count: number): Uint32Array => Uint32Array.from({ length: count }, (_, i) => 7 * i + 1);
@@ -54,9 +60,11 @@ const seedsOf = (count: number): Uint32Array => Uint32Array.from({ length: count
 /** Throws if a symbol differs, or if the GPU did not make all. */
 async function compare(codec: Codec, gpu: Coder, shapes: readonly Shape[]): Promise<void> {
   const buffers = new SharedBuffers();
+  if (gpu.memory) buffers.useFirst(gpu.memory);
   await Promise.all(
-    shapes.map(async ([symbolCount, symbolBytes, rows]) => {
-      const encoder = encoderOf(codec, symbolCount, symbolBytes);
+    shapes.map(async (shape) => {
+      const [symbolCount, symbolBytes, rows] = shape;
+      const encoder = encodersOf(codec, 1, shape)[0]!;
       const [wanted, out] = [new Uint8Array(rows * symbolBytes), buffers.take(rows * symbolBytes)];
       encoder.encodeSeeds(seedsOf(rows), wanted);
       await gpu.run({ kind: "encode", encoder, seeds: seedsOf(rows), out });
@@ -68,20 +76,27 @@ async function compare(codec: Codec, gpu: Coder, shapes: readonly Shape[]): Prom
 }
 
 /** GB/s of output, and how many cores this process used. */
-async function rateOf(codec: Codec, coders: Coder[], scale: Scale): Promise<{ gbPerSec: number; cores: number }> {
+async function rateOf(
+  codec: Codec,
+  coders: Coder[],
+  scale: Scale,
+  groups: number,
+): Promise<{ gbPerSec: number; cores: number }> {
   const rest = only("decode", cpuCoder(createCoderPool(codec, { threads: 1 })));
   const limits = { tasksMax: () => Infinity, bytesMax: () => Infinity };
   const service = new CoderService({ codec, coders: [...coders, rest], ...limits });
-  const [symbolCount, symbolBytes, rows] = scale.timed;
-  const encoder = encoderOf(codec, symbolCount, symbolBytes);
+  const [, symbolBytes, rows] = scale.timed;
+  const encoders = encodersOf(codec, groups, scale.timed);
   const [seeds, buffers] = [seedsOf(rows), new SharedBuffers()];
+  if (service.memory) buffers.useFirst(service.memory);
   let bytes = 0;
+  let next = 0;
   const before = process.cpuUsage();
   const startMs = performance.now();
   const lane = async (): Promise<void> => {
     const out = buffers.take(rows * symbolBytes);
     while (performance.now() - startMs < scale.rateMs) {
-      await service.encode({ encoder, seeds, out });
+      await service.encode({ encoder: encoders[next++ % groups]!, seeds, out });
       bytes += out.length;
     }
   };
@@ -89,7 +104,7 @@ async function rateOf(codec: Codec, coders: Coder[], scale: Scale): Promise<{ gb
   const ms = performance.now() - startMs;
   const { user, system } = process.cpuUsage(before);
   await service.close();
-  encoder.free();
+  for (const encoder of encoders) encoder.free();
   return { gbPerSec: bytes / ms / 1e6, cores: (user + system) / 1000 / ms };
 }
 
@@ -119,14 +134,17 @@ export async function measureService(isSmall: boolean, library?: string): Promis
   await compare(codec, gpu, scale.compared);
   await gpu.close();
   console.log(`the GPU's symbols are the CPU's, through the service (${scale.compared.length} shapes)`);
-  const rates = {
-    [`CPU, ${threads} threads`]: await rateOf(codec, [cpu()], scale),
-    GPU: await rateOf(codec, [open()], scale),
-    both: await rateOf(codec, [open(), cpu()], scale),
-  };
-  console.log(`${scale.timed[0]} x ${scale.timed[1]} bytes, memory that is not pinned`);
-  for (const [name, { gbPerSec, cores }] of Object.entries(rates))
-    console.log(`${name.padEnd(18)} ${gbPerSec.toFixed(2).padStart(7)} GB/s, ${cores.toFixed(1)} cores`);
+  const [symbolCount, symbolBytes] = scale.timed;
+  for (const groups of scale.groups) {
+    const rates = {
+      [`CPU, ${threads} threads`]: await rateOf(codec, [cpu()], scale, groups),
+      GPU: await rateOf(codec, [open()], scale, groups),
+      both: await rateOf(codec, [open(), cpu()], scale, groups),
+    };
+    console.log(`${groups} groups of ${symbolCount} x ${symbolBytes} bytes in turns`);
+    for (const [name, { gbPerSec, cores }] of Object.entries(rates))
+      console.log(`${name.padEnd(18)} ${gbPerSec.toFixed(2).padStart(7)} GB/s, ${cores.toFixed(1)} cores`);
+  }
   return 0;
 }
 
