@@ -162,13 +162,19 @@ export class ActiveDownload {
   /** Takes the next bytes of what the proxies were asked for. */
   write(bytes: Uint8Array): void {
     const checked = this.siteCheck ? this.siteCheck.take(bytes, this.head) : bytes;
+    if (checked.length < bytes.length) this.request.onHeld?.();
     this.sink.write(this.object ? this.object.take(checked) : checked);
     if (this.siteCheck?.fault) this.#carrying.abort();
   }
 
+  /** Hands on what waited for the site's digests. */
+  handleDigests(): void {
+    if (this.head) this.write(new Uint8Array());
+  }
+
   /** The result of what came through proxies. It is a failure if that is not the site's, also without any byte. */
   checked(result: ModeResult): ModeResult {
-    if (result.kind === "complete") this.siteCheck?.take(new Uint8Array(), this.head);
+    if (result.kind === "complete" && this.siteCheck) this.sink.write(this.siteCheck.finish(this.head));
     const rejection = this.siteCheck?.fault;
     return rejection ? { kind: "failed", rejection } : result;
   }

@@ -82,9 +82,16 @@ export interface GetOptions {
   /**
    * What the client may try if datagrams or proxies fail. `true` (default) allows HTTP through the same proxies, and
    * then a fetch of the rest from the origin. `proxies` allows only HTTP through the proxies. `false` allows nothing.
-   * Only with `true` the client asks a PeerTube site for the digests of its segments.
+   * With `true` the client also asks a PeerTube site for the digests of its segments.
    */
   allowFallback?: boolean | "proxies";
+  /**
+   * Whether the client may ask the site itself for this address, to check what the proxies bring. Without a fallback to
+   * the origin the client asks for digests only if this is given. It waits for them only if the site had some before.
+   */
+  mayAskSite?: (url: string) => Promise<boolean>;
+  /** Called when bytes came that are held until their digest is right. */
+  onHeld?: () => void;
   /** Default `request`. */
   purpose?: (typeof PURPOSES)[number];
   /**

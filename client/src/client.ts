@@ -6,7 +6,6 @@ import type { Rejection, RejectionKind } from "@tributary/contract";
 import type { DownloadRecord, TransportName } from "@tributary/contract/schema";
 import type { KnownPath } from "@tributary/protocol";
 import {
-  TRANSPORT_OPTIONS,
   type Download,
   type GetOptions,
   type LiveStats,
@@ -30,12 +29,14 @@ import { splitHttp } from "./modes/split-http";
 import type { Hasher, Platform, Transport } from "./platform";
 import { Reporter } from "./reporter";
 import { RemoteConfig, unitOf } from "./remote-config";
-import { parseRequest, plainUrl } from "./request";
+import { parseOrigoUrl, parseRequest, parseTransport, plainUrl } from "./request";
 import { ActiveDownload, type ModeResult, type Reporting } from "./active-download";
 import { SessionPool } from "./session";
 import { Slots } from "./slots";
 import { LiveBoard } from "./tally";
 import { CLIENT_VERSION, SETTINGS_DEFAULT, withPatience, type Settings } from "./settings";
+import { liarsAmong } from "./site/liars";
+import type { Segment } from "./site/segment-check";
 import { SiteDigests } from "./site/site-digests";
 
 export interface ProxyClientOptions {
@@ -107,6 +108,8 @@ export class ProxyClient {
   readonly #board = new LiveBoard();
   readonly #downloads = new Map<ActiveDownload, Promise<DownloadRecord>>();
   #closed = false;
+  /** Only one search for liars runs at a time. */
+  #isSearching = false;
   #noteClosed!: () => void;
   readonly #untilClosed = new Promise<undefined>((resolve) => (this.#noteClosed = () => resolve(undefined)));
 
@@ -324,19 +327,40 @@ export class ProxyClient {
     if (published) return this.#attemptPublished(download, published);
     if (mode === "direct") return direct(download);
     const siteCheck = this.#siteDigests.checkFor(download.request);
+    void siteCheck?.known.then(() => download.handleDigests());
     const picked = await this.#directory.pick(connections, hostOf(download));
     if (download.signal.aborted) return { kind: "aborted" };
     if ("rejection" in picked) return this.#fallBack(download, picked.rejection);
     download.tokenSource = () => this.#directory.freshToken();
     download.useProxies(picked.proxies);
-    download.siteCheck = await Promise.race([siteCheck, download.untilAborted]);
+    download.siteCheck = siteCheck;
+    const untilKnown = Promise.race([siteCheck?.known, download.untilAborted]);
+    if (download.request.allowFallback === true) await untilKnown;
     if (download.signal.aborted) return { kind: "aborted" };
-    const result = download.checked(await this.#throughProxies(download, picked.proxies, this.#directory));
+    const brought = await this.#throughProxies(download, picked.proxies, this.#directory);
+    await untilKnown;
+    const result = download.checked(brought);
     if (download.signal.aborted) return { kind: "aborted" };
     if (result.kind !== "failed") return result;
-    if (FAULTS_OVER_HOST.has(result.rejection.kind))
-      for (const { id } of picked.proxies) this.#directory.penalise(id, hostOf(download));
+    if (siteCheck?.falseSegment) void this.#findLiars(download, picked.proxies, siteCheck.falseSegment);
+    else if (FAULTS_OVER_HOST.has(result.rejection.kind)) this.#avoidFor(download, picked.proxies);
     return this.#fallBack(download, result.rejection);
+  }
+
+  #avoidFor(download: ActiveDownload, proxies: readonly ProxyInfo[]): void {
+    for (const { id } of proxies) this.#directory.penalise(id, hostOf(download));
+  }
+
+  /** The bytes of a segment are not those that the site published a digest of. */
+  async #findLiars(download: ActiveDownload, proxies: readonly ProxyInfo[], segment: Segment): Promise<void> {
+    if (this.#isSearching) return;
+    this.#isSearching = true;
+    const liars = await liarsAmong(proxies, download, segment, this.#siteDigests, this.#untilClosed);
+    this.#isSearching = false;
+    if (this.#closed || liars === undefined) return;
+    if (liars.length === 0) return this.#avoidFor(download, proxies);
+    const message = "Its bytes do not have the digest that the site published.";
+    for (const proxy of liars) this.#noteProxyFailed(proxy, { kind: "digestMismatch", message }, download);
   }
 
   /** Only bytes that the publisher signed are handed on, so nobody who cannot prove them is asked for the rest. */
@@ -473,16 +497,4 @@ const hostOf = ({ request }: ActiveDownload): string => new URL(request.url).hos
 /** Every proxy offers WebRTC. */
 function offers(proxy: ProxyInfo, name: TransportName): boolean {
   return name === "webrtc" || (name === "webtransport" ? proxy.webTransport : proxy.udp) !== undefined;
-}
-
-function parseTransport(option: TransportOption = "auto"): TransportOption {
-  if (!TRANSPORT_OPTIONS.includes(option)) throw new RequestError("transport", option, TRANSPORT_OPTIONS.join(", "));
-  return option;
-}
-
-function parseOrigoUrl(text: string): string {
-  const allowed = "an absolute http or https URL";
-  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
-    throw new RequestError("origoUrl", text, allowed);
-  return text.replace(/\/+$/, "");
 }

@@ -9,8 +9,9 @@ import type { Platform } from "./platform";
 export function askerOf({ askOrigin, fetch }: Platform): AskOrigin {
   return (
     askOrigin ??
-    (async ({ url, range, headers, cache, signal }) => {
-      const init = { headers: { ...headersFor(range), ...headers }, credentials: "omit", cache, signal } as const;
+    (async ({ url, range, headers, cache, redirect, signal }) => {
+      const sent = { ...headersFor(range), ...headers };
+      const init = { headers: sent, credentials: "omit", cache, redirect: redirect ?? "follow", signal } as const;
       const response = await fetch(url, init);
       return { head: headOf(response), body: piecesOf(response) };
     })

@@ -88,6 +88,8 @@ export const askOrigin: AskOrigin = async (request) => {
     const location = answer.headers["location"];
     if (!REDIRECT_STATUSES.includes(answer.statusCode) || location === undefined) return describe(answer, decode);
     answer.body.on("error", () => undefined).destroy();
+    if (request.redirect === "error")
+      throw new DownloadError("badRedirect", `The origin redirects ${url}, and no other address counts.`);
     if (redirects === REDIRECTS_MAX)
       throw new DownloadError("tooManyRedirects", `The origin redirects too often: limit ${REDIRECTS_MAX}.`);
     const next = targetOf(String(location), url);

@@ -9,6 +9,8 @@ export interface OriginRequest {
   /** Remove the content coding from the body. Without it the body comes as it was sent, where the platform can. */
   decode: boolean;
   cache: CacheMode;
+  /** `error`: the answer of another address does not count, so a redirect fails. Default: redirects are followed. */
+  redirect?: "error";
   signal: AbortSignal;
 }
 

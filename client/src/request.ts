@@ -1,8 +1,8 @@
-/** Parses the arguments of `get`. After `parseRequest` nothing checks them again. */
+/** Parses the arguments of a client and of `get`. After that nothing checks them again. */
 import { CACHE_MODES, CONNECTIONS_MAX, isPageOrigin, type ByteRange, type CacheMode } from "@tributary/contract";
 import { CLIENT_SETTINGS } from "@tributary/contract/settings";
 import { LIMITS } from "@tributary/protocol";
-import { MODES, type GetOptions, type Mode } from "./api";
+import { MODES, TRANSPORT_OPTIONS, type GetOptions, type Mode, type TransportOption } from "./api";
 import { RequestError } from "./errors";
 import type { StartOptions } from "./messages";
 import { CONNECTIONS_DEFAULT } from "./settings";
@@ -16,6 +16,8 @@ export interface Request {
   readonly mode: Mode;
   readonly connections: number;
   readonly allowFallback: boolean | "proxies";
+  readonly mayAskSite: GetOptions["mayAskSite"];
+  readonly onHeld: GetOptions["onHeld"];
   readonly purpose: NonNullable<GetOptions["purpose"]>;
   readonly headers: Readonly<Record<string, string>>;
   readonly decode: boolean;
@@ -59,6 +61,8 @@ export function parseRequest(url: string, options: GetOptions): Request {
     mode,
     connections,
     allowFallback: options.allowFallback ?? CLIENT_SETTINGS["client.allowFallback"].default,
+    mayAskSite: options.mayAskSite,
+    onHeld: options.onHeld,
     purpose: options.purpose ?? "request",
     headers: parseHeaders(options.headers, mode),
     decode: options.decode ?? false,
@@ -134,4 +138,18 @@ function parseTuning(options: GetOptions): Request["tuning"] {
 function checkInteger(what: string, value: unknown, min: number, max: number): void {
   const valid = Number.isInteger(value) && (value as number) >= min && (value as number) <= max;
   if (!valid) throw new RequestError(what, value, `a whole number ${min}..${max}`);
+}
+
+/** Throws a RequestError. */
+export function parseTransport(option: TransportOption = "auto"): TransportOption {
+  if (!TRANSPORT_OPTIONS.includes(option)) throw new RequestError("transport", option, TRANSPORT_OPTIONS.join(", "));
+  return option;
+}
+
+/** Throws a RequestError. */
+export function parseOrigoUrl(text: string): string {
+  const allowed = "an absolute http or https URL";
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
+    throw new RequestError("origoUrl", text, allowed);
+  return text.replace(/\/+$/, "");
 }

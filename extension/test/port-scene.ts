@@ -84,6 +84,10 @@ export function make(given: Given = {}, settings: Partial<Settings> = {}, trust 
       asked.push({ url, options });
       return download(given, aborted);
     },
+    mayAskSite: (origin, url) => {
+      reported.push(`may ${origin} ask ${url}`);
+      return Promise.resolve(true);
+    },
     isPublished: () => given.isPublished ?? false,
     detours,
     trust,

@@ -1,87 +1,204 @@
 /**
  * SiteDigests: the SHA-256 digests that a PeerTube site publishes of the segments of its videos. The client asks the
- * site itself for them, once a video: its API names a JSON of digests by file and byte range. Digests of live streams
- * are not read. Rules: docs/adr/0014.
+ * site itself for them: its API names a JSON of digests by file and byte range, or by file alone for live streams,
+ * whose JSON grows. Rules: docs/adr/0014.
  */
 import { joined } from "@tributary/contract/tree";
 import { putLast } from "../memory";
 import { askerOf } from "../origin-fetch";
 import type { Platform } from "../platform";
 import type { Request } from "../request";
-import { SegmentCheck, type Segment } from "./segment-check";
+import { SEGMENT_BYTES_MAX, SegmentCheck, type Segment } from "./segment-check";
 
 type Files = ReadonlyMap<string, readonly Segment[]>;
+type MayAsk = (url: string) => Promise<boolean>;
 
+/** What is known of one video. */
 interface Kept {
-  files: Promise<Files>;
+  /** Undefined before the first answer. */
+  files: Files | undefined;
+  /** Where the digests are. */
+  address: string | undefined;
+  /** The question that runs. */
+  asking: Promise<void> | undefined;
+  askedMs: number;
   untilMs: number;
 }
 
 /** The file of a public video. */
-const ADDRESS = /^\/static\/streaming-playlists\/hls\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/([^/]+\.mp4)$/i;
+const ADDRESS =
+  /^\/static\/streaming-playlists\/hls\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/([^/]+\.(?:mp4|m4s|ts))$/i;
 const KEPT_MAX = 64;
+/** Of all videos together, about 20 MB. */
+const SEGMENTS_KEPT_MAX = 100_000;
 const KEPT_MS = 600_000;
 /** A download waits so long for the digests, and then does without. */
 const WAIT_MS = 3000;
+/** The digests of a live stream are asked for at most so often. */
+const LIVE_AGAIN_MS = 1000;
+/** After such a question failed, or the answer was too long, this long nobody asks. */
+const LIVE_PAUSE_MS = 60_000;
 const ANSWER_BYTES_MAX = 4 * 2 ** 20;
-/** The client holds a segment until its digest is known. It does not check longer ones. */
-const SEGMENT_BYTES_MAX = 16 * 2 ** 20;
+/** Each segment of a live stream costs one answer. Longer ones would load the site more than the proxies relieve it. */
+const LIVE_ANSWER_BYTES_MAX = 64 * 2 ** 10;
 
 export class SiteDigests {
   readonly #kept = new Map<string, Kept>();
+  /** Origins that had digests of some video. */
+  readonly #publishing = new Map<string, true>();
   readonly #platform: Platform;
 
   constructor(platform: Platform) {
     this.#platform = platform;
   }
 
-  /** What to hold the bytes of the answer against. Undefined if the site publishes nothing about them. */
-  async checkFor({ url, range, allowFallback, decode }: Request): Promise<SegmentCheck | undefined> {
-    const { pathname, origin } = new URL(url);
-    const [, video, file] = ADDRESS.exec(pathname) ?? [];
-    // Whoever forbids the fallback does not want the site to be asked directly.
-    if (!video || !file || allowFallback !== true || decode) return undefined;
-    const segments = (await this.#filesOf(origin, video)).get(file) ?? [];
-    return segments.length === 0 ? undefined : new SegmentCheck(segments, range, this.#platform.hash);
+  /** What to hold the bytes of the answer against. Undefined if nothing is known and nobody shall wait for the site. */
+  checkFor({ url, range, allowFallback, decode, mayAskSite, purpose }: Request): SegmentCheck | undefined {
+    const { origin, video, file } = placeOf(url);
+    const isPatient = allowFallback === true;
+    // Whoever forbids the fallback does not want the site to be asked directly, unless told so.
+    if (!video || !file || decode || (!isPatient && !mayAskSite)) return undefined;
+    const kept = this.#keptOf(origin, video);
+    this.#askFor(kept, `${origin}/api/v1/videos/${video}`, file, mayAskSite);
+    // A comparison holds the bytes against the site's own.
+    if (purpose === "comparison") return undefined;
+    const segments = kept.files?.get(file);
+    const isWaiting = kept.asking !== undefined && !segments && (isPatient || this.#publishing.has(origin));
+    if (!isWaiting && !segments?.length) return undefined;
+    const check = new SegmentCheck(range, this.#platform.hash);
+    if (segments) check.learn(segments);
+    else void kept.asking?.then(() => check.learn(kept.files?.get(file) ?? []));
+    return check;
   }
 
-  #filesOf(origin: string, video: string): Promise<Files> {
-    const id = `${origin} ${video}`;
-    const now = this.#platform.now();
-    let kept = this.#kept.get(id);
-    if (!kept || kept.untilMs < now)
-      kept = { files: this.#ask(origin, video).catch(() => new Map()), untilMs: now + KEPT_MS };
-    putLast(this.#kept, id, kept, KEPT_MAX);
-    return kept.files;
-  }
-
-  async #ask(origin: string, video: string): Promise<Files> {
-    const controller = new AbortController();
-    const timer = setTimeout(() => controller.abort(), WAIT_MS);
+  /**
+   * Whether the digest of this segment is true: the site names it still, and its own bytes have it. A video whose
+   * digests are wrong is not checked for a while. Undefined if the site does not answer.
+   */
+  async isTrue(
+    { url, mayAskSite = always }: Request,
+    segment: Segment,
+    signal: AbortSignal,
+  ): Promise<boolean | undefined> {
+    const { origin, video = "", file = "" } = placeOf(url);
+    const kept = this.#keptOf(origin, video);
     try {
-      const about = await this.#json(`${origin}/api/v1/videos/${video}`, controller.signal);
-      const address = addressIn(about, origin);
-      return address === undefined ? new Map() : segmentsIn(await this.#json(address, controller.signal));
-    } finally {
-      clearTimeout(timer);
-      controller.abort();
+      kept.files = await this.#read(kept.address ?? "", mayAskSite, signal);
+      if (!kept.files.get(file)?.some(({ start, sha256 }) => start === segment.start && sha256 === segment.sha256))
+        return false;
+      const { start, end } = segment;
+      const range = end === Infinity ? undefined : { start, end };
+      const bytes = await this.#bytesOf(url, range, mayAskSite, signal, SEGMENT_BYTES_MAX);
+      const check = new SegmentCheck(range, this.#platform.hash);
+      check.learn([segment]);
+      const head = { status: range ? 206 : 200, headers: {}, totalBytes: bytes.length };
+      check.take(bytes, head);
+      check.finish(head);
+      if (check.fault) kept.files = new Map();
+      return !check.fault;
+    } catch {
+      return undefined;
     }
   }
 
-  async #json(url: string, signal: AbortSignal): Promise<unknown> {
+  #keptOf(origin: string, video: string): Kept {
+    const id = `${origin} ${video}`;
+    const now = this.#platform.now();
+    const known = this.#kept.get(id);
+    const kept: Kept =
+      known && now <= known.untilMs
+        ? known
+        : { files: undefined, address: undefined, asking: undefined, askedMs: -Infinity, untilMs: now + KEPT_MS };
+    putLast(this.#kept, id, kept, KEPT_MAX);
+    return kept;
+  }
+
+  /** Asks once a video, and again for a file that a live stream has added. */
+  #askFor(kept: Kept, api: string, file: string, mayAsk: MayAsk = always): void {
+    const now = this.#platform.now();
+    const isNewOfLive = isLive(kept.files) && !kept.files?.has(file) && now - kept.askedMs >= LIVE_AGAIN_MS;
+    if (kept.asking || (kept.files && !isNewOfLive)) return;
+    kept.askedMs = now;
+    kept.asking = this.#ask(kept, api, mayAsk).finally(() => (kept.asking = undefined));
+  }
+
+  /** Never rejects. */
+  async #ask(kept: Kept, api: string, mayAsk: MayAsk): Promise<void> {
+    const controller = new AbortController();
+    const timer = setTimeout(() => controller.abort(), WAIT_MS);
+    const { signal } = controller;
+    const { origin } = new URL(api);
+    const late = new Promise<never>((_, reject) =>
+      signal.addEventListener("abort", () => reject(signal.reason as Error)),
+    );
+    const read = async (): Promise<Files> => {
+      kept.address ??= addressIn(parsed(await this.#bytesOf(api, undefined, mayAsk, signal)), origin);
+      if (kept.address === undefined) return new Map();
+      return this.#read(kept.address, mayAsk, signal, kept.files && LIVE_ANSWER_BYTES_MAX);
+    };
+    try {
+      kept.files = await Promise.race([read(), late]);
+      if (countOf(kept.files) > 0) putLast(this.#publishing, origin, true, KEPT_MAX);
+    } catch {
+      if (kept.files) kept.askedMs += LIVE_PAUSE_MS;
+      kept.files ??= new Map();
+    } finally {
+      clearTimeout(timer);
+      late.catch(() => undefined);
+      controller.abort();
+    }
+    this.#forgetOldest(kept);
+  }
+
+  #forgetOldest(newest: Kept): void {
+    let count = [...this.#kept.values()].reduce((sum, { files }) => sum + countOf(files), 0);
+    for (const [id, kept] of this.#kept) {
+      if (count <= SEGMENTS_KEPT_MAX) return;
+      if (kept === newest) continue;
+      this.#kept.delete(id);
+      count -= countOf(kept.files);
+    }
+  }
+
+  async #read(address: string, mayAsk: MayAsk, signal: AbortSignal, bytesMax = ANSWER_BYTES_MAX): Promise<Files> {
+    return segmentsIn(parsed(await this.#bytesOf(address, undefined, mayAsk, signal, bytesMax)));
+  }
+
+  /** Never follows a redirect: what another address says is not the site's word. */
+  async #bytesOf(
+    url: string,
+    range: { start: number; end: number } | undefined,
+    mayAsk: MayAsk,
+    signal: AbortSignal,
+    bytesMax = ANSWER_BYTES_MAX,
+  ): Promise<Uint8Array> {
+    if (!(await mayAsk(url))) throw new Error(`${url} must not be asked`);
     const { head, body } = await askerOf(this.#platform)({
-      ...{ url, signal, range: undefined, headers: {}, decode: true, cache: "default" },
+      ...{ url, signal, range, headers: {}, decode: range === undefined, redirect: "error", cache: "no-cache" },
     });
-    if (head.status !== 200) throw new Error(`${url} answered ${head.status}`);
+    if (head.status !== (range ? 206 : 200)) throw new Error(`${url} answered ${head.status}`);
     const pieces: Uint8Array[] = [];
     let bytes = 0;
     for await (const piece of body) {
       pieces.push(piece);
       bytes += piece.length;
-      if (bytes > ANSWER_BYTES_MAX) throw new Error(`${url} is longer than ${ANSWER_BYTES_MAX} bytes`);
+      if (bytes > bytesMax) throw new Error(`${url} is longer than ${bytesMax} bytes`);
     }
-    return JSON.parse(new TextDecoder().decode(joined(pieces)));
+    return joined(pieces);
   }
+}
+
+const always: MayAsk = () => Promise.resolve(true);
+const parsed = (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder().decode(bytes));
+const countOf = (files: Files | undefined): number =>
+  [...(files?.values() ?? [])].reduce((sum, { length }) => sum + length, 0);
+const isLive = (files: Files | undefined): boolean =>
+  [...(files?.values() ?? [])].some((segments) => segments.at(-1)?.end === Infinity);
+
+function placeOf(url: string): { origin: string; video: string | undefined; file: string | undefined } {
+  const { pathname, origin } = new URL(url);
+  const [, video, file] = ADDRESS.exec(pathname) ?? [];
+  return { origin, video, file };
 }
 
 /** Where the digests are. What another host says is not the site's word. */
@@ -95,14 +212,16 @@ function addressIn(about: unknown, origin: string): string | undefined {
     .find((url) => url.origin === origin)?.href;
 }
 
-/** The segments of each file in order. Whatever is no digest of a byte range, or overlaps another, is left out. */
+/** The segments of each file in order. Whatever is no digest, or overlaps another, is left out. */
 export function segmentsIn(json: unknown): Files {
   const files = new Map<string, Segment[]>();
   if (typeof json !== "object" || json === null) return files;
   for (const [file, ranges] of Object.entries(json)) {
+    const whole = segmentOf(0, Infinity, ranges);
+    if (whole) files.set(file, [whole]);
     if (typeof ranges !== "object" || ranges === null) continue;
     const segments = Object.entries(ranges as object)
-      .map(([range, sha256]) => segmentOf(range, sha256))
+      .map(([range, sha256]) => rangedSegment(range, sha256))
       .filter((one) => one !== undefined)
       .sort((a, b) => a.start - b.start);
     const apart: Segment[] = [];
@@ -112,9 +231,13 @@ export function segmentsIn(json: unknown): Files {
   return files;
 }
 
-function segmentOf(range: string, sha256: unknown): Segment | undefined {
+function rangedSegment(range: string, sha256: unknown): Segment | undefined {
   const [, first, last] = /^(\d{1,15})-(\d{1,15})$/.exec(range) ?? [];
   const [start, end] = [Number(first), Number(last)];
-  const isGood = end >= start && end - start < SEGMENT_BYTES_MAX && typeof sha256 === "string";
-  return isGood && /^[0-9a-f]{64}$/i.test(sha256) ? { start, end, sha256: sha256.toLowerCase() } : undefined;
+  return end >= start && end - start < SEGMENT_BYTES_MAX ? segmentOf(start, end, sha256) : undefined;
+}
+
+function segmentOf(start: number, end: number, sha256: unknown): Segment | undefined {
+  const isGood = typeof sha256 === "string" && /^[0-9a-f]{64}$/i.test(sha256);
+  return isGood ? { start, end, sha256: sha256.toLowerCase() } : undefined;
 }

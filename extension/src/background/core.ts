@@ -5,7 +5,7 @@
 import { BUILT_IN, SETTING_KEYS, parseSettings, type Settings } from "../shared/settings";
 import { BROUGHT_SCRIPTS, CLIENT_ID_KEY } from "../shared/names";
 import { mayRead } from "./admission";
-import { mayPlay, noteStart } from "./policies";
+import { mayFetch, mayPlay, noteStart } from "./policies";
 import { syncSites } from "./sites";
 import type {
   Badge,
@@ -77,6 +77,10 @@ chrome.runtime.onMessage.addListener(
       return true;
     }
     if (!isOwnPage(sender)) return;
+    if (message.type === "ask") {
+      void mayAsk(message.pageOrigin, message.url).then(respond);
+      return true;
+    }
     if (message.type === "rules") return void chrome.storage.local.set({ siteRules: message.rules });
     if (message.type === "badge") {
       void drawBadge(message.badge, sender.tab?.id);
@@ -89,6 +93,11 @@ chrome.runtime.onMessage.addListener(
     return true;
   },
 );
+
+/** The viewer lets the extension read the page, and no policy of a page of this origin refuses `url`. */
+async function mayAsk(pageOrigin: string, url: string): Promise<boolean> {
+  return (await mayRead(pageOrigin)) && (await mayFetch(pageOrigin, url));
+}
 
 /**
  * Any page with the content script may ask for this. The script runs in the asking frame with the page's own rights.

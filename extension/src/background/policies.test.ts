@@ -1,7 +1,7 @@
 type Note = (details: object) => void;
 const stored: Record<string, unknown> = {};
 let note!: Note;
-let { mayPlay, noteStart } = {} as typeof import("./policies");
+let { mayFetch, mayPlay, noteStart } = {} as typeof import("./policies");
 
 /** Starts the background anew, as the browser does after it has stopped it. */
 async function start(): Promise<void> {
@@ -16,7 +16,7 @@ async function start(): Promise<void> {
     },
   };
   Object.assign(globalThis, { chrome });
-  ({ mayPlay, noteStart } = await import("./policies"));
+  ({ mayFetch, mayPlay, noteStart } = await import("./policies"));
 }
 
 const PAGE = "https://site.example/watch";
@@ -102,4 +102,15 @@ test("policies: a background that starts again still knows the open documents, a
   await start();
   load(OTHER, "b");
   expect(await Promise.all([ask("a"), ask("a", `${PAGE}.mp4`), ask("b")])).toEqual(["no", "here", "anywhere"]);
+});
+
+test("policies: a request in the name of an origin must be allowed to each of its known documents", async () => {
+  const api = "https://free.example/api/v1/videos/1";
+  const may = () => mayFetch("https://free.example", api);
+  load("https://other.example/", "other", "connect-src 'none'");
+  expect(await may()).toBe(false);
+  load("https://free.example/", "free", "default-src 'self'");
+  expect(await may()).toBe(true);
+  load("https://free.example/strict", "strict", "connect-src https://free.example/static/");
+  expect(await may()).toBe(false);
 });

@@ -82,3 +82,13 @@ export async function mayPlay(
   if (!allowsMediaSource(policies) || !allowsFetch(policies, self, asked)) return "no";
   return policies.some(({ connect }) => connect !== null) ? "here" : "anywhere";
 }
+
+/**
+ * Whether each known document of `pageOrigin` may fetch `url`, so it does not matter which of them the request is for.
+ * False if none is known.
+ */
+export async function mayFetch(pageOrigin: string, url: string): Promise<boolean> {
+  await restored;
+  const own = [...documents.values()].filter(({ address }) => new URL(address).origin === pageOrigin);
+  return own.length > 0 && own.every(({ address, policies }) => allowsFetch(policies, new URL(address), new URL(url)));
+}

@@ -36,6 +36,20 @@ describe("carried request: answered by the transport", () => {
   });
 });
 
+test("carried request: bytes that are held until they are checked are no stall, and nobody asks the site", async () => {
+  const { seen, sites, advance, receive, data, tick } = make();
+  receive(HEAD);
+  for (let times = 0; times < 10; times++) {
+    advance(STALL_MS / 2);
+    receive({ type: "wait", id: 1, hedgeMs: 1 });
+    tick();
+  }
+  await settle();
+  expect([seen.ranges, sites.length]).toEqual([[], 0]);
+  receive(data(0, 1000), { type: "end", id: 1 });
+  expect([seen.events, seen.bytes]).toEqual([["head", "end"], [...WHOLE]]);
+});
+
 const ANSWER: SiteHead = { status: 200, url: MEDIA, headers: {} };
 
 describe("carried request: the site is asked beside the proxies", () => {

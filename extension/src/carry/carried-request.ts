@@ -127,6 +127,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
     this.#lastProgressMs = this.#clock.nowMs();
     switch (message.type) {
       case "wait":
+        if (this.#head !== null) return;
         this.#page.asked.note(this.#request.url, this.#lastProgressMs);
         return this.#setHedge(message.hedgeMs);
       case "sealed":

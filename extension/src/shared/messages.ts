@@ -95,7 +95,8 @@ export type ToTransport =
   | { type: "limited"; url: string };
 
 /**
- * To the page. For one `get`: `wait`*, then either `native`, or `head` then `data`* then `end` or `failed`. After
+ * To the page. For one `get`: `wait`*, then either `native`, or `head` then `data`* then `end` or `failed`. A `wait`
+ * after `head` says that bytes have come to the transport, which holds them until they are checked. After
  * `sealed` there is no `native`, and `failed` may come before `head`. The reason is not sent: it names proxies and
  * Origo, and only the popup shows it. For one `compare`: `enough`.
  */

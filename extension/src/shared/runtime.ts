@@ -21,6 +21,8 @@ export type ToBackground =
   | { to: "background"; type: "settings" }
   /** May the extension read pages of this origin? The answer is true or false. */
   | { to: "background"; type: "may"; origin: string }
+  /** May the extension fetch `url` in the name of any page of this origin? The answer is true or false. */
+  | { to: "background"; type: "ask"; pageOrigin: string; url: string }
   | { to: "background"; type: "badge"; badge: Badge };
 /** May the document's plain video `url` be taken over? */
 export interface PlainQuestion {

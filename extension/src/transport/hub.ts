@@ -65,6 +65,10 @@ const host: PagePortHost = {
   allowance,
   proxyIds: () => client?.live.proxies.map(({ id }) => id) ?? [],
   activeCount,
+  mayAskSite: async (pageOrigin, url) => {
+    const question: ToBackground = { to: "background", type: "ask", pageOrigin, url };
+    return (await chrome.runtime.sendMessage(question)) === true;
+  },
   reportWrong: (url, what) =>
     client?.reportError("wrongBytes", `the proxies' answer is not the one that the site gives: ${what}`, url),
   noteProxyFailure,

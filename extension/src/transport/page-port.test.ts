@@ -3,7 +3,7 @@ import { get, make, OPEN, PAGE, settle, COMPARE, type Given } from "../../test/p
 import { CREDIT_BYTES } from "../shared/messages";
 import { DIRECT_MS } from "./detours";
 import { HEDGE_MS_UNKNOWN, SLOW_MS } from "./pace";
-import { ASKS_PER_SEC_MAX, REQUESTS_PER_PORT_MAX, INVALID_MESSAGES_MAX, VERDICT_MS } from "./page-port";
+import { ASKS_PER_SEC_MAX, HELD_MS, REQUESTS_PER_PORT_MAX, INVALID_MESSAGES_MAX, VERDICT_MS } from "./page-port";
 import { Trust } from "./trust";
 
 describe("page port: a request that may be carried", () => {
@@ -79,6 +79,37 @@ describe("page port: a request that may be carried", () => {
       [{ type: "native", id: 1, compare: false }],
     ]);
     expect([broken.detours.fallbacks, dead.detours.fallbacks]).toEqual([1, 1]);
+  });
+});
+
+describe("page port: the site's own digests", () => {
+  test("the client may ask for them at the page's own origin alone", async () => {
+    const { port, asked, reported } = make();
+    port.send(get(1, `${PAGE}/a.mp4`));
+    port.send(get(2, "https://media.example/a.mp4"));
+    await settle();
+    const [own, other] = asked.map(({ options }) => options.mayAskSite);
+    expect([await own?.(`${PAGE}/api`), other]).toEqual([true, undefined]);
+    expect(reported).toEqual([`may ${PAGE} ask ${PAGE}/api`]);
+  });
+
+  test("the page hears now and then that bytes come which are held, but not before the head", async () => {
+    const { port, asked, clock } = make({ bytes: 2 * CREDIT_BYTES });
+    port.send(get());
+    const told = () => port.heard.filter(({ type }) => type === "wait").length;
+    const before = told();
+    asked[0]?.options.onHeld?.();
+    expect(told()).toBe(before);
+    await settle();
+    for (const ms of [0, 1, HELD_MS - 1, 1]) {
+      clock.nowMs += ms;
+      asked[0]?.options.onHeld?.();
+    }
+    expect(told()).toBe(before + 2);
+    port.send({ type: "abort", id: 1 });
+    clock.nowMs += HELD_MS;
+    asked[0]?.options.onHeld?.();
+    expect(told()).toBe(before + 2);
   });
 });
 

@@ -52,6 +52,8 @@ type Get = Extract<ToTransport, { type: "get" }>;
 const PATIENCE_MS_MIN = 1000;
 /** A request of a kind that is being compared waits at most this long for the verdict. */
 export const VERDICT_MS = 300;
+/** While bytes are held until their digest is right, the page hears so often that they come. */
+export const HELD_MS = 250;
 
 interface CarriedRequest {
   download: CarriedDownload;
@@ -60,6 +62,7 @@ interface CarriedRequest {
   /** Only checked bytes may serve the page. */
   isSealed: boolean;
   isHeadSent: boolean;
+  heldToldMs: number;
   creditBytes: number;
   /** Wakes the pump when credit comes or the request ends. */
   wake: (() => void) | null;
@@ -212,7 +215,8 @@ export class PagePort {
     const ownRest = new Promise<OwnRest | undefined>((resolve) => (tellRest = resolve));
     try {
       download = this.#host.get(carriedAddress(target), {
-        ...optionsOf(this.pageOrigin, this.#host.settings(), message),
+        ...optionsOf(this.pageOrigin, this.#host, message, target),
+        onHeld: () => this.#noteHeld(id),
         ...(player === undefined ? {} : { player }),
         ...(isSealed ? {} : { patienceMs: Math.max(PATIENCE_MS_MIN, patienceMs), ownRest }),
       });
@@ -227,6 +231,7 @@ export class PagePort {
       startedMs,
       isSealed,
       isHeadSent: false,
+      heldToldMs: -Infinity,
       creditBytes: CREDIT_BYTES,
       wake: null,
       sentBytes: 0,
@@ -293,6 +298,15 @@ export class PagePort {
     } catch (error) {
       if (!request.over) this.#fail(id, request, asking, error);
     }
+  }
+
+  /** The page hears that bytes come, so it does not take the proxies for stalled. */
+  #noteHeld(id: number): void {
+    const request = this.#requests.get(id);
+    const nowMs = this.#host.nowMs();
+    if (request?.isHeadSent !== true || nowMs - request.heldToldMs < HELD_MS) return;
+    request.heldToldMs = nowMs;
+    this.#post({ type: "wait", id, hedgeMs: HELD_MS });
   }
 
   #noteHeadTime({ target, startedMs }: CarriedRequest): void {

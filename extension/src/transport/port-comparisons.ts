@@ -89,10 +89,12 @@ export class PortComparisons {
     this.#bodies.set(message.id, { body, abort });
     const timer = setTimeout(abort, COMPARISON_MS_MAX);
     try {
-      const settings = this.host.settings();
       // What the proxies get does not depend on the mode, and a mode without proxies would show nothing.
-      const { mode } = settings;
-      const options: GetOptions = { ...optionsOf(this.pageOrigin, settings, message), mode, purpose: "comparison" };
+      const { mode } = this.host.settings();
+      const options: GetOptions = {
+        ...optionsOf(this.pageOrigin, this.host, message, target),
+        ...{ mode, purpose: "comparison" },
+      };
       download = this.host.get(carriedAddress(target), options);
       const head = await download.head;
       const status = otherStatus(head);
