@@ -15,6 +15,15 @@ test.each([
   ]);
 });
 
+test.each([
+  ["ORIGO_PORT", "PORT"],
+  ["ORIGO_DATADIR", "DATA_DIR"],
+])("environment: %s is %s with a prefix", (name, near) => {
+  expect(misspeltVariables({ [name]: "x" }, KNOWN, ["ORIGO_"])).toEqual([
+    `${name} is not a variable of this program: did you mean ${near}?`,
+  ]);
+});
+
 test("environment: a name with a known prefix has no effect, and the operator is told", () => {
   expect(misspeltVariables({ ORIGO_SECRET: "abc" }, KNOWN, ["ORIGO_"])).toEqual([
     "ORIGO_SECRET is not a variable of this program, so it has no effect",

@@ -19,10 +19,11 @@ export function misspeltVariables(
   const names = new Set(known);
   return Object.keys(env).flatMap((name) => {
     if (!env[name] || names.has(name)) return [];
-    const near = nearest(name, known);
-    const isOurs = prefixes.some((prefix) => name.startsWith(prefix));
+    const prefix = prefixes.find((each) => name.startsWith(each));
+    const bare = prefix === undefined ? name : name.slice(prefix.length);
+    const near = nearest(name, known) ?? (names.has(bare) ? bare : nearest(bare, known));
     if (near !== undefined) return [`${name} is not a variable of this program: did you mean ${near}?`];
-    return isOurs ? [`${name} is not a variable of this program, so it has no effect`] : [];
+    return prefix !== undefined ? [`${name} is not a variable of this program, so it has no effect`] : [];
   });
 }
 

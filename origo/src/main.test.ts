@@ -106,6 +106,7 @@ describe("the Origo process", () => {
 
   test.each([
     ["no folder", {}, "DATA_DIR is missing"],
+    ["a misspelt folder", { DATADIR: "x" }, "DATADIR is not a variable of this program: did you mean DATA_DIR?"],
     [
       "no login on a public address",
       { DATA_DIR: "x", LOGIN: "off", HOST: "0.0.0.0" },
@@ -164,6 +165,7 @@ describe("the Origo process", () => {
     ["of 9 bytes", (file) => writeFile(file, "123456789"), /origo\.duckdb is no database of Origo.*backup/],
     ["that ends early", (file) => writeFile(file, "12345678DUCK@"), /origo\.duckdb cannot be opened.*backup/],
     ["that is a folder", (file) => mkdir(file), /origo\.duckdb is no file.*backup/],
+    ["with a folder for its log", (file) => mkdir(`${file}.wal`), /origo\.duckdb\.wal is no file.*away/],
     ["that is a link to nowhere", (file) => symlink("nowhere", file), /origo\.duckdb cannot be read.*link/],
   ])("a database file %s is an error that says what to do", async (_name, make, text) => {
     await make(join(folder, "origo.duckdb"));

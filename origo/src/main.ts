@@ -60,18 +60,18 @@ async function main(): Promise<void> {
   process.umask(0o077);
   // Docker Compose passes variables that are not set as empty ones.
   const set = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ""));
+  const misspelt = misspeltVariables(set, Object.keys(Variables.shape), ["ORIGO_"]);
   const odd = oddValue(set, Object.keys(Variables.shape));
-  if (odd) refuse(odd.name, odd.fault, set[odd.name]);
+  if (odd) refuse(odd.name, odd.fault, set[odd.name], misspelt);
   const environment = Environment.safeParse(set);
   if (!environment.success) {
     const [issue] = environment.error.issues;
     const name = String(issue?.path[0]);
-    return refuse(name, issue?.message ?? "is wrong", set[name]);
+    return refuse(name, issue?.message ?? "is wrong", set[name], misspelt);
   }
   const env = environment.data;
   const log = makeLog(env.LOG_LEVEL);
-  for (const message of misspeltVariables(set, Object.keys(Variables.shape), ["ORIGO_"]))
-    log.warn({ event: "unknownVariable", message });
+  for (const message of misspelt) log.warn({ event: "unknownVariable", message });
   const origo = await startOrigo({
     port: env.PORT,
     host: env.HOST,
@@ -113,9 +113,10 @@ async function main(): Promise<void> {
 /** These can hold passwords. */
 const SECRET = /_URL$/;
 
-function refuse(name: string, fault: string, value: string | undefined): never {
+/** A variable that is missing may be one of the `misspelt` ones. */
+function refuse(name: string, fault: string, value: string | undefined, misspelt: readonly string[]): never {
   const got = value === undefined || SECRET.test(name) ? "" : `, got ${shown(value)}`;
-  console.error(`origo: ${name} ${fault}${got}`);
+  for (const line of [`${name} ${fault}${got}`, ...misspelt]) console.error(`origo: ${line}`);
   process.exit(2);
 }
 

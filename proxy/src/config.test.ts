@@ -116,6 +116,7 @@ test.each([
 
 test("config: all faults are reported together", () => {
   expect(faultsOf({ PORT: "a", UDP_PORT: "b" })).toHaveLength(2);
+  expect(faultsOf({ PORT: "a", ALLOW_HOST: "b" })[1]).toContain("did you mean ALLOW_HOSTS?");
 });
 
 test("config: --coder counts more than the environment, and other options are faults", () => {

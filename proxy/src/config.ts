@@ -192,7 +192,10 @@ export function withOptions(
 export const configWarnings = (env: Record<string, string | undefined>): string[] =>
   misspeltVariables(env, Object.keys(Variables.shape), ["ORIGO_"]);
 
-/** An empty variable counts as not set. Returns the faults, one line each, if there are any. */
+/**
+ * An empty variable counts as not set. Returns the faults, one line each, if there are any. A variable that is missing
+ * may be misspelt, so the warnings follow them.
+ */
 export function parseConfig(env: Record<string, string | undefined>): { config: ProxyConfig } | { faults: string[] } {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ""));
   const told = (name: string, message: string): string => {
@@ -201,8 +204,9 @@ export function parseConfig(env: Record<string, string | undefined>): { config: 
     return `${name}: ${message}; got ${shown}`;
   };
   const odd = oddValue(set, Object.keys(Variables.shape));
-  if (odd) return { faults: [told(odd.name, odd.fault)] };
+  if (odd) return { faults: [told(odd.name, odd.fault), ...configWarnings(env)] };
   const parsed = Environment.safeParse(set);
   if (parsed.success) return { config: parsed.data };
-  return { faults: parsed.error.issues.map(({ path, message }) => told(String(path[0]), message)) };
+  const faults = parsed.error.issues.map(({ path, message }) => told(String(path[0]), message));
+  return { faults: [...faults, ...configWarnings(env)] };
 }

@@ -88,6 +88,8 @@ async function openPrivately(dataDir: string): Promise<void> {
     const kind = await stat(path).catch((error: NodeJS.ErrnoException) => {
       throw new Error(`${path} cannot be read (${error.code ?? error.message}): does a link lead nowhere?`);
     });
+    if (kind.isDirectory() && name === `${DUCKDB_FILE}.wal`)
+      throw new Error(`${path} is no file, so it is no log of a database: move it away`);
     await chmod(path, kind.isDirectory() ? 0o700 : 0o600);
   }
 }
