@@ -233,6 +233,11 @@ function queryOf(path: string, query: Shape | undefined, value: Record<string, u
     const message = `${unknown}: ${path} has no such parameter: ${allowed}`;
     throw new Refusal(400, { kind: "badField", field: unknown, message });
   }
+  const [repeated] = Object.entries(value).filter(([, given]) => Array.isArray(given));
+  if (repeated) {
+    const message = `${repeated[0]}: ${path} takes it once, got it ${(repeated[1] as unknown[]).length} times`;
+    throw new Refusal(400, { kind: "badField", field: repeated[0], message });
+  }
   return query && parsed(query, value);
 }
 

@@ -160,6 +160,7 @@ describe.each(DATABASES)("HTTP over %s", (_name, make) => {
     for (const [path, message] of [
       ["/v1/records?lmit=5", "lmit: /v1/records has no such parameter: it takes limit, before"],
       ["/v1/proxies?country=DE", "country: /v1/proxies has no such parameter: it takes count, exclude,"],
+      ["/v1/records?limit=5&limit=6", "limit: /v1/records takes it once, got it 2 times"],
       ["/v1/views?page=downloads", "page: /v1/views has no such parameter: it takes none"],
       ["/v1/records?limit=501", "limit: Number must be less than or equal to 500, got"],
       ["/v1/records?limit=abc", 'limit: must be a whole number, got "abc"'],
