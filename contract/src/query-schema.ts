@@ -234,7 +234,7 @@ const interval = z.tuple([finite, finite]).nullable();
  *
  * A rate (B/s) or a time (ms) that is above 0 in every download is compared by its logarithm. Then `ratio` is b over
  * a, and `difference` is what this ratio means for a typical client of a. Otherwise `ratio` is null. `enough` says
- * whether there are enough clients to trust the interval.
+ * whether there are enough clients, and enough different values among them, to trust the interval.
  */
 export const Difference = z
   .object({

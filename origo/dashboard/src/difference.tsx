@@ -190,11 +190,19 @@ function Finding({ answer, difference, metric, names, show }: FindingProps) {
             ? apart
               ? `The interval does not contain ${ratio === null ? 0 : 1}: the groups differ`
               : `The interval contains ${ratio === null ? 0 : 1}: no clear difference`
-            : `Not enough clients for a reliable interval: ${Math.min(...compared)}, and 20 are needed`}
+            : notEnough(Math.min(...compared))}
         </Tag>
       </p>
     </>
   );
+}
+
+const CLIENTS_ENOUGH = 20;
+
+function notEnough(clients: number): string {
+  return clients < CLIENTS_ENOUGH
+    ? `Not enough clients for a reliable interval: ${clients}, and ${CLIENTS_ENOUGH} are needed`
+    : "Not enough different values for an interval: most clients have the same one. Compare the means or the boxes";
 }
 
 const LEVEL = "95 % confidence interval";

@@ -91,10 +91,19 @@ export function compare(clients: readonly Client[]): Compared {
   return {
     design: "groups",
     compared: [onlyA.length, onlyB.length],
-    enough: least >= CLIENTS_ENOUGH,
+    ...judged(shiftBetween(onlyA, onlyB), least, [...onlyA, ...onlyB]),
     typicalA: medianOf(onlyA),
-    shift: shiftBetween(onlyA, onlyB),
   };
+}
+
+/**
+ * An interval without width says nothing unless all values are equal: so many of them are equal that the middle ranks
+ * do not move, whatever the others do.
+ */
+function judged(shift: Shift, clients: number, values: readonly number[]): Pick<Compared, "shift" | "enough"> {
+  const { interval } = shift;
+  const isBlind = interval?.[0] === interval?.[1] && values.some((value) => value !== values[0]);
+  return { shift, enough: clients >= CLIENTS_ENOUGH && !isBlind };
 }
 
 /** At most CLIENTS_MAX, spread over the order of ids, so nobody fills the choice with clients of their own. */
@@ -103,13 +112,15 @@ function some<T>(all: readonly T[]): readonly T[] {
   return stride <= 1 ? all : all.filter((_, index) => index % stride === 0);
 }
 
-const within = (both: readonly { a: number; b: number }[]): Compared => ({
-  design: "pairs",
-  compared: [both.length, both.length],
-  enough: both.length >= CLIENTS_ENOUGH,
-  typicalA: medianOf(both.map(({ a }) => a)),
-  shift: shiftWithin(both.map(({ a, b }) => b - a)),
-});
+function within(both: readonly { a: number; b: number }[]): Compared {
+  const differences = both.map(({ a, b }) => b - a);
+  return {
+    design: "pairs",
+    compared: [both.length, both.length],
+    ...judged(shiftWithin(differences), both.length, differences),
+    typicalA: medianOf(both.map(({ a }) => a)),
+  };
+}
 
 function medianOf(values: readonly number[]): number {
   const sorted = Float64Array.from(values).sort();

@@ -103,6 +103,19 @@ const CASES = Object.keys(POPULATIONS).flatMap((name) => COUNTS.map((clients) =>
 
 jest.setTimeout(600_000);
 
+test("an interval without width counts only if all values are equal", () => {
+  /** Of 60 clients in each group, so many have the value 1 and the others 0. */
+  const groupsOf = (ofA: number, ofB: number) =>
+    Array.from({ length: 60 }, (_, index) => [
+      { a: index < ofA ? 1 : 0, b: null },
+      { a: null, b: index < ofB ? 1 : 0 },
+    ]).flat();
+  const pairsOf = (apart: number) => Array.from({ length: 60 }, (_, index) => ({ a: 0, b: index < apart ? 1 : 0 }));
+  const answers = [groupsOf(6, 24), pairsOf(6), groupsOf(0, 0), pairsOf(0)].map((clients) => compare(clients));
+  expect(answers.map(({ shift }) => shift?.interval)).toEqual(answers.map(() => [0, 0]));
+  expect(answers.map(({ enough }) => enough)).toEqual([false, false, true, true]);
+});
+
 test.each(CASES)(
   "%s, %i clients: the interval holds 0 as often as it says, or there are not enough",
   (name, clients) => {
