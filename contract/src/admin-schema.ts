@@ -66,7 +66,7 @@ export const UserChange = z
  * states survive restarts.
  */
 export const FleetAction = z.discriminatedUnion("action", [
-  z.object({ action: z.enum(["drain", "disable", "enable"]) }).strict(),
+  z.object({ action: z.enum(["drain", "disable", "enable", "clear"]) }).strict(),
   z.object({ action: z.literal("rename"), name: newName }).strict(),
 ]);
 export type FleetAction = z.infer<typeof FleetAction>;

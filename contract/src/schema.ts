@@ -408,6 +408,8 @@ export const FleetProxy = ProxyHello.extend({
   state: z.enum(["live", "draining", "disabled"]),
   /** In how many networks clients have shown, within a day, false packets that it sent. Absent if in none. */
   convictedBy: count.optional(),
+  /** Origo itself disabled it, for these packets. Absent if it did not. */
+  disabledFor: z.literal("convictions").optional(),
 });
 export type FleetProxy = z.infer<typeof FleetProxy>;
 

@@ -1,34 +1,72 @@
 /**
- * Convictions: in how many networks clients have shown false packets of each proxy. In memory only: networks are
- * forgotten after a day, and no client is kept. Pure: time arrives as `nowMs`.
+ * Convictions: in how many networks clients have shown false packets of each proxy. All Origos over one database agree
+ * on it, and it survives a restart. A network is forgotten after a day. It is stored as a digest with Origo's own key,
+ * and no client is kept.
  */
+import { createHmac } from "node:crypto";
+import type { AccusationKind, ConvictionStore } from "./store/conviction-store";
 
 const REMEMBERED_MS = 86_400_000;
-/** Of one proxy. */
-const NETWORKS_MAX = 1000;
+
+export interface ConvictionsOptions {
+  store: ConvictionStore;
+  /** A secret. */
+  key: string;
+  nowMs: () => number;
+}
 
 export class Convictions {
-  /** By proxy: when each network convicted it last. The one that did so longest ago comes first. */
-  readonly #networks = new Map<string, Map<string, number>>();
+  /** By kind and proxy. */
+  #counts = new Map<string, number>();
+  /** How often this Origo changed what is stored. */
+  #changes = 0;
 
-  note(proxyId: string, network: string, nowMs: number): void {
-    const networks = this.#networks.get(proxyId) ?? new Map<string, number>();
-    this.#networks.set(proxyId, networks);
-    networks.delete(network);
-    networks.set(network, nowMs);
-    for (const [oldest, atMs] of networks) {
-      if (networks.size <= NETWORKS_MAX && nowMs - atMs < REMEMBERED_MS) break;
-      networks.delete(oldest);
+  readonly #options: ConvictionsOptions;
+
+  constructor(options: ConvictionsOptions) {
+    this.#options = options;
+  }
+
+  /** Reads what is stored, here or by other Origos. */
+  async refresh(): Promise<void> {
+    for (;;) {
+      const changes = this.#changes;
+      const counts = await this.#options.store.counts(this.#sinceMs);
+      if (changes !== this.#changes) continue;
+      this.#counts = new Map(counts.map(({ kind, proxyId, networks }) => [placeOf(kind, proxyId), networks]));
+      return;
     }
   }
 
-  /** In how many networks clients convicted this proxy. */
-  countOf(proxyId: string, nowMs: number): number {
-    const times = [...(this.#networks.get(proxyId)?.values() ?? [])];
-    return times.filter((atMs) => nowMs - atMs < REMEMBERED_MS).length;
+  /** Deletes what no longer counts. */
+  drop(): Promise<void> {
+    return this.#options.store.drop(this.#sinceMs);
   }
 
-  forget(proxyId: string): void {
-    this.#networks.delete(proxyId);
+  /** In how many networks clients accused this proxy, as far as this Origo knows. */
+  countOf(proxyId: string, kind: AccusationKind = "evidence"): number {
+    return this.#counts.get(placeOf(kind, proxyId)) ?? 0;
+  }
+
+  /** Resolves to the number of networks with evidence, before and now. */
+  async note(proxyId: string, network: string, kind: AccusationKind = "evidence"): Promise<[number, number]> {
+    const { store, key, nowMs } = this.#options;
+    const digest = createHmac("sha256", key).update(network).digest("base64url");
+    const counts = await store.note({ kind, proxyId, network: digest }, nowMs(), this.#sinceMs);
+    this.#changes++;
+    this.#counts.set(placeOf(kind, proxyId), counts[1]);
+    return counts;
+  }
+
+  async forget(proxyId: string): Promise<void> {
+    await this.#options.store.forget(proxyId);
+    this.#changes++;
+    this.#counts.delete(placeOf("evidence", proxyId));
+  }
+
+  get #sinceMs(): number {
+    return this.#options.nowMs() - REMEMBERED_MS;
   }
 }
+
+const placeOf = (kind: AccusationKind, proxyId: string): string => `${kind} ${proxyId}`;

@@ -7,20 +7,17 @@ import type { Namespace, Server } from "socket.io";
 import type { Access } from "./access";
 import type { Configuration } from "./configuration";
 import type { PacketLimit } from "./packet-limit";
-import { fleetOf } from "./routes-fleet";
-import type { Registry } from "./registry";
+import { fleetOf, type FleetView } from "./routes-fleet";
 import { repeat } from "./repeat";
 
 /** Open pages hear of changes at most this often. */
 const PUSH_MS = 1000;
 
-export interface DashboardLinkOptions {
+export interface DashboardLinkOptions extends FleetView {
   access: Access;
-  registry: Registry;
   configuration: Configuration;
   /** The number of records taken in so far, here and at other Origos. */
   records: () => number;
-  nowMs: () => number;
   packetLimit: PacketLimit;
 }
 
@@ -28,10 +25,8 @@ export interface DashboardLink {
   close(): void;
 }
 
-export function attachDashboardLink(
-  io: Server,
-  { access, registry, configuration, records, nowMs, packetLimit }: DashboardLinkOptions,
-): DashboardLink {
+export function attachDashboardLink(io: Server, options: DashboardLinkOptions): DashboardLink {
+  const { access, configuration, records, packetLimit } = options;
   const pages = io.of("/dashboard");
   pages.use((socket, next) => {
     const refused = Object.assign(new Error("sign in first"), {
@@ -43,7 +38,7 @@ export function attachDashboardLink(
   });
   pages.on("connection", (socket) => {
     packetLimit.trust(socket);
-    socket.emit("fleet", fleetOf({ registry, nowMs }));
+    socket.emit("fleet", fleetOf(options));
   });
   const onConfig = (): void => void pages.emit("config", { version: configuration.version });
   configuration.on("change", onConfig);
@@ -53,7 +48,7 @@ export function attachDashboardLink(
     const count = records();
     if (count !== sentCount) pages.emit("records", { count: (sentCount = count) });
     if (pages.sockets.size === 0) return;
-    const fleet = fleetOf({ registry, nowMs });
+    const fleet = fleetOf(options);
     const text = JSON.stringify(fleet.proxies);
     if (text !== sentFleet) pages.emit("fleet", fleet);
     sentFleet = text;

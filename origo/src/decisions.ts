@@ -1,4 +1,4 @@
-/** Decisions: reads from the store what admins decided about proxies, here or at another Origo. */
+/** Decisions: reads from the store what was decided about proxies, here or at another Origo. */
 import type { Registry } from "./registry";
 import type { AdminStore } from "./store/admin-store";
 
@@ -22,10 +22,11 @@ export class Decisions {
   }
 
   async refresh(): Promise<void> {
-    for (const { id, state, name } of await this.#read()) {
+    for (const { id, ...decision } of await this.#read()) {
       const before = this.#registry.decisionOn(id);
-      if (before.state === state && before.name === name) continue;
-      this.#registry.decide(id, { state, name });
+      const { state, name, isConvicted } = decision;
+      if (before.state === state && before.name === name && before.isConvicted === isConvicted) continue;
+      this.#registry.decide(id, decision);
       this.#onChange(id);
     }
   }

@@ -88,7 +88,7 @@ describe("registry", () => {
   test("a proxy at a new address keeps what was decided about it", () => {
     const registry = new Registry();
     registry.handleHello("old", joined({ url: "http://127.0.0.1:7611" }), T0);
-    registry.decide(joined().id, { state: "disabled", name: null });
+    registry.decide(joined().id, { state: "disabled", name: null, isConvicted: false });
     registry.handleHello("new", joined({ url: "http://127.0.0.1:7612" }), T0);
     expect(registry.fleet(T0).map(({ url, state }) => [url, state])).toEqual([["http://127.0.0.1:7612", "disabled"]]);
   });

@@ -4,7 +4,6 @@
  * until it misses two heartbeats (by default 4 s after its last message) or its connection closes. Its id belongs
  * to its key (enrolment.ts), so it survives reconnects and restarts of Origo and of the proxy.
  */
-import { Convictions } from "./convictions";
 import { SETTINGS } from "@tributary/contract/settings";
 import { inOrder, type SelectionInput } from "./selection";
 import {
@@ -14,6 +13,7 @@ import {
   type ProxyHello,
   type ProxyStatus,
 } from "@tributary/contract/schema";
+import type { StoredDecision } from "./store/admin-store";
 
 /** A proxy that misses this many heartbeats counts as gone. */
 const BEATS_MISSED_MAX = 2;
@@ -45,14 +45,7 @@ interface Entry {
   heartbeatMs: number;
 }
 
-/** What an admin decided about a proxy. The proxy need not be live. */
-export interface Decision {
-  state: FleetProxy["state"];
-  /** Replaces the name that the proxy gave itself. */
-  name: string | null;
-}
-
-const UNDECIDED: Decision = { state: "live", name: null };
+const UNDECIDED: StoredDecision = { state: "live", name: null, isConvicted: false };
 const AT_RANDOM: SelectionInput = { select: "random", nearKm: 0 };
 
 /** The hello of a proxy that is enrolled under `id`. */
@@ -62,9 +55,7 @@ export class Registry {
   readonly #entries = new Map<string, Entry>();
   /** The id of the proxy that registered on a connection. */
   readonly #byConnection = new Map<string, string>();
-  readonly #decisions = new Map<string, Decision>();
-  /** By the ids of proxies. */
-  readonly convictions = new Convictions();
+  readonly #decisions = new Map<string, StoredDecision>();
   /** Live proxies of other Origos, and until when this list is believed. */
   #elsewhere: { proxies: readonly FleetProxy[]; untilMs: number } = { proxies: [], untilMs: -Infinity };
 
@@ -112,12 +103,12 @@ export class Registry {
     return { id };
   }
 
-  decisionOn(id: string): Decision {
+  decisionOn(id: string): StoredDecision {
     return this.#decisions.get(id) ?? UNDECIDED;
   }
 
   /** Stores a decision. It holds now and whenever the proxy comes back. */
-  decide(id: string, decision: Decision): void {
+  decide(id: string, decision: StoredDecision): void {
     this.#decisions.set(id, decision);
     const entry = this.#entries.get(id);
     if (entry !== undefined)

@@ -24,20 +24,40 @@ let origo: Origo;
 let publisher: TestPublisher;
 let proxy: { socket: Socket; id: string };
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "origo-convictions-"));
+async function start(): Promise<void> {
   const place = { host: "127.0.0.1", port: 0, dataDir: folder, dashboardDir: folder };
   origo = await startOrigo({ ...place, login: "off", trustedHops: 1 });
-  publisher = await TestPublisher.make(origo.url);
+}
+
+/** A proxy that holds the film. */
+async function connect(): Promise<void> {
   proxy = await joinProxy(origo.url, folder, helloOf({ name: "p1", url: "http://p1.example:7611" }));
   const library = { objects: 0, bytes: 0, freeBytes: 1e9, servedBytes: 0, takenBytes: 0, damagedObjects: 0 };
-  const beat = () => proxy.socket.emitWithAck("status", statusOf({ library }));
+  const { socket } = proxy;
+  const beat = () => socket.emitWithAck("status", statusOf({ library }));
   await beat();
-  setInterval(() => void beat(), 1000).unref();
+  setInterval(() => socket.connected && void beat(), 1000).unref();
+}
+
+const report = () => proxy.socket.emitWithAck("objects", { isFirst: true, added: [objectOf(content)], removed: [] });
+
+async function restart(): Promise<void> {
+  proxy.socket.disconnect();
+  await origo.close();
+  await start();
+  await connect();
+  await report();
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "origo-convictions-"));
+  await start();
+  publisher = await TestPublisher.make(origo.url);
+  await connect();
   const { code } = (await admin("POST", "/v1/publishers")).body;
   await publisher.act({ kind: "enrol", label: "Ana", code: String(code) });
   await publisher.begin("film", 1, [fileOf("film.mp4", "video/mp4", content)]);
-  await proxy.socket.emitWithAck("objects", { isFirst: true, added: [objectOf(content)], removed: [] });
+  await report();
   expect((await publisher.act({ kind: "release", name: "film", revision: 1 })).status).toBe(200);
 });
 afterAll(async () => {
@@ -104,6 +124,24 @@ test("a proxy that clients in three networks convicted is not listed, until an a
   expect(errors.map(({ message }) => message)[0]).toMatch(/^Proxy p1: .* Networks with evidence: 3. The proxy is disa/);
   await admin("POST", `/v1/fleet/${proxy.id}`, { action: "enable" });
   expect([await row(), await listed()]).toEqual([[["live", 0]], 1]);
+});
+
+test("a conviction survives a restart of Origo, says why the proxy is not listed, and can be cleared", async () => {
+  const why = async () =>
+    FleetResponse.parse((await ask(`${origo.url}/v1/fleet`)).body).proxies.map(
+      ({ state, convictedBy = 0, disabledFor }) => [state, convictedBy, disabledFor],
+    );
+  for (const from of ["198.51.100.3", "203.0.113.3", "2001:db8:1::1"]) await accuse(from);
+  expect([await why(), await listed()]).toEqual([[["disabled", 3, "convictions"]], 0]);
+  await restart();
+  expect([await why(), await listed()]).toEqual([[["disabled", 3, "convictions"]], 0]);
+  await admin("POST", `/v1/fleet/${proxy.id}`, { action: "clear" });
+  expect([await why(), await listed()]).toEqual([[["live", 0, undefined]], 1]);
+  await accuse("198.51.100.4");
+  await admin("POST", `/v1/fleet/${proxy.id}`, { action: "disable" });
+  await admin("POST", `/v1/fleet/${proxy.id}`, { action: "clear" });
+  expect([await why(), await listed()]).toEqual([[["disabled", 0, undefined]], 0]);
+  await admin("POST", `/v1/fleet/${proxy.id}`, { action: "enable" });
 });
 
 test("one address can send ten in ten minutes", async () => {

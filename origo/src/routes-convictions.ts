@@ -9,6 +9,7 @@ import { evidenceFault } from "@tributary/contract/evidence";
 import { EVIDENCE_LIMITS } from "@tributary/contract/message-limits";
 import { sha256 } from "./compare";
 import type { Configuration } from "./configuration";
+import type { Convictions } from "./convictions";
 import { countOrRefuse, endpoint, notFound, Refusal, type Endpoint } from "./http";
 import { limitKeyOf, networkOf } from "./network";
 import type { Publications } from "./publications";
@@ -26,6 +27,7 @@ const ADDRESSES_MAX = 50_000;
 
 export interface ConvictionOptions {
   registry: Registry;
+  convictions: Convictions;
   configuration: Configuration;
   publications: Publications;
   adminStore: AdminStore;
@@ -34,6 +36,8 @@ export interface ConvictionOptions {
   nowMs: () => number;
   /** Called when something was decided about a proxy. */
   onDecision: (id: string) => void;
+  /** Called when a proxy was convicted in one more network. */
+  onConviction: () => void;
 }
 
 export function convictionEndpoints(options: ConvictionOptions): Endpoint[] {
@@ -71,17 +75,17 @@ async function check(evidence: Conviction, { registry, publications, nowMs }: Co
 
 /** Returns in how many networks the proxy is convicted now. */
 async function convict({ proxy, object }: Conviction, network: string, options: ConvictionOptions): Promise<number> {
-  const { registry, configuration, adminStore, store, log, nowMs, onDecision } = options;
-  const before = registry.convictions.countOf(proxy, nowMs());
-  registry.convictions.note(proxy, network, nowMs());
-  const networks = registry.convictions.countOf(proxy, nowMs());
-  if (networks === before) return networks;
+  const { registry, convictions, configuration, adminStore, store, log, nowMs, onDecision, onConviction } = options;
+  const [before, networks] = await convictions.note(proxy, network);
+  if (networks <= before) return networks;
+  onConviction();
   const decision = registry.decisionOn(proxy);
   const name = registry.fleet(nowMs()).find(({ id }) => id === proxy)?.name ?? proxy;
   const isDisabled = networks >= configuration.value("origo.convictionsMin") && decision.state !== "disabled";
   if (isDisabled) {
-    await adminStore.setProxyState(proxy, "disabled", decision.name);
-    registry.decide(proxy, { ...decision, state: "disabled" });
+    const disabled = { ...decision, state: "disabled" as const, isConvicted: true };
+    await adminStore.decide(proxy, disabled);
+    registry.decide(proxy, disabled);
     onDecision(proxy);
   }
   log.warn({ event: "proxyConvicted", proxy, networks, isDisabled });

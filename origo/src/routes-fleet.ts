@@ -7,19 +7,21 @@ import { z } from "zod";
 import { FleetAction } from "@tributary/contract/admin-schema";
 
 import type { Configuration } from "./configuration";
+import type { Convictions } from "./convictions";
 import type { Enrolment } from "./enrolment";
 import type { PlaceOf } from "./geo";
 import { countOrRefuse, endpoint, notFound, Refusal, whole, type Call, type Endpoint } from "./http";
 import { RateLimit } from "./rate-limit";
-import type { Decision, Registry } from "./registry";
+import type { Registry } from "./registry";
 import { FleetResponse, ProxiesResponse, SCHEMA_LIMITS } from "@tributary/contract/schema";
 import { limitKeyOf, networkOf } from "./network";
 import { SELECTIONS } from "./selection";
-import type { AdminStore } from "./store/admin-store";
+import type { AdminStore, StoredDecision } from "./store/admin-store";
 import type { TokenSigner } from "./token";
 
 export interface FleetOptions {
   registry: Registry;
+  convictions: Convictions;
   configuration: Configuration;
   adminStore: AdminStore;
   enrolment: Enrolment;
@@ -112,20 +114,20 @@ const otherEndpoints = (options: FleetOptions): Endpoint[] => [
     method: "post",
     path: "/v1/fleet/:id",
     access: "admin",
-    summary: "Drain, disable, enable or rename a proxy until someone changes it again",
+    summary: "Drain, disable, enable or rename a proxy until someone changes it again, or clear its convictions",
     body: FleetAction,
     answer: FleetResponse,
     handle: async ({ params, body }) => {
-      const { registry, adminStore, enrolment, nowMs, onDecision } = options;
+      const { registry, convictions, adminStore, enrolment, nowMs, onDecision } = options;
       const proxyId = params["id"] ?? "";
       if (!registry.fleet(nowMs()).some((proxy) => proxy.id === proxyId))
         throw notFound(`there is no live proxy ${proxyId}`);
       if (body.action === "rename" && !(await enrolment.isFree(proxyId, body.name)))
         throw new Refusal(409, { kind: "nameTaken", field: "name", message: `name: another proxy is ${body.name}` });
       const decision = decide(registry.decisionOn(proxyId), body);
-      await adminStore.setProxyState(proxyId, decision.state, decision.name);
+      if (body.action === "enable" || body.action === "clear") await convictions.forget(proxyId);
+      await adminStore.decide(proxyId, decision);
       registry.decide(proxyId, decision);
-      if (body.action === "enable") registry.convictions.forget(proxyId);
       onDecision(proxyId);
       return fleetOf(options);
     },
@@ -140,18 +142,31 @@ const otherEndpoints = (options: FleetOptions): Endpoint[] => [
   }),
 ];
 
-export function fleetOf({ registry, nowMs }: Pick<FleetOptions, "registry" | "nowMs">): FleetResponse {
+export type FleetView = Pick<FleetOptions, "registry" | "convictions" | "nowMs">;
+
+export function fleetOf({ registry, convictions, nowMs }: FleetView): FleetResponse {
   const now = nowMs();
   const proxies = registry.fleet(now).map((proxy) => {
-    const convictedBy = registry.convictions.countOf(proxy.id, now);
-    return convictedBy === 0 ? proxy : { ...proxy, convictedBy };
+    const convictedBy = convictions.countOf(proxy.id);
+    const { isConvicted } = registry.decisionOn(proxy.id);
+    return {
+      ...proxy,
+      ...(convictedBy === 0 ? {} : { convictedBy }),
+      ...(isConvicted ? { disabledFor: "convictions" as const } : {}),
+    };
   });
   return { nowMs: now, proxies };
 }
 
-function decide(before: Decision, action: FleetAction): Decision {
+function decide(before: StoredDecision, action: FleetAction): StoredDecision {
   if (action.action === "rename") return { ...before, name: action.name };
-  return { ...before, state: ({ drain: "draining", disable: "disabled", enable: "live" } as const)[action.action] };
+  const state = before.isConvicted ? "live" : before.state;
+  if (action.action === "clear") return { ...before, state, isConvicted: false };
+  return {
+    ...before,
+    isConvicted: false,
+    state: ({ drain: "draining", disable: "disabled", enable: "live" } as const)[action.action],
+  };
 }
 
 /** A token for these proxies. Without `client` it has a new random id. */

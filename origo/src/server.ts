@@ -11,6 +11,7 @@ import { Access } from "./access";
 import { makeApp } from "./app";
 import { Cluster } from "./cluster";
 import { Configuration } from "./configuration";
+import { Convictions } from "./convictions";
 import { attachDashboardLink } from "./dashboard-link";
 import { Decisions } from "./decisions";
 import { Enrolment } from "./enrolment";
@@ -30,6 +31,7 @@ import { listLimit } from "./routes-fleet";
 import { watchStalls } from "./stalls";
 import { Store } from "./store/index";
 import { AdminStore } from "./store/admin-store";
+import { ConvictionStore } from "./store/conviction-store";
 import { EnrolmentStore } from "./store/enrolment-store";
 import { PublicationStore } from "./store/publication-store";
 import { PublisherStore } from "./store/publisher-store";
@@ -124,6 +126,11 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
     codeFile: options.codeFile ?? join(options.dataDir, "enrolment-code"),
     onProblem: (reason) => log.warn({ event: "codeFileFailed", reason }),
   });
+  const convictions = new Convictions({
+    store: new ConvictionStore(store.database),
+    key: await adminStore.secret("convictionKey", newSecret),
+    nowMs,
+  });
   const tellOthers = (): void => cluster?.tellChange();
   const publishers = new Publishers({
     store: new PublisherStore(store.database),
@@ -148,6 +155,7 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
   const refresh = inTurn(async () => {
     await configuration.refresh();
     await decisions.refresh();
+    await convictions.refresh();
     await enrolment.refresh();
     await publishers.refresh();
     await publications.refresh();
@@ -161,7 +169,7 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
   let records = 0;
   let closed: Promise<void> | undefined;
   const tokens = new TokenSigner(await adminStore.secret("tokenKey", newTokenKey));
-  const deviceKey = await adminStore.secret("deviceKey", () => randomBytes(32).toString("base64url"));
+  const deviceKey = await adminStore.secret("deviceKey", newSecret);
   const access = new Access({ store: adminStore, login: options.login, nowMs, configuration, deviceKey });
   const telemetry = new Telemetry({
     fleet: () => registry.fleet(nowMs()),
@@ -169,6 +177,7 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
   });
   const app = makeApp({
     registry,
+    convictions,
     configuration,
     adminStore,
     store,
@@ -202,6 +211,7 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
       proxies?.handleDecision(id);
       tellOthers();
     },
+    onConviction: tellOthers,
     onIntake: (kind, { accepted, duplicate }) => {
       telemetry.noteIntake(kind, accepted, duplicate);
       if (kind === "record") records += accepted;
@@ -225,6 +235,7 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
   const pages = attachDashboardLink(link.io, {
     access,
     registry,
+    convictions,
     configuration,
     records: () => records + (cluster?.recordsElsewhere ?? 0),
     nowMs,
@@ -236,7 +247,10 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
   configuration.on("change", tellOthers);
   await cluster?.join({ registry, holders, records: () => records, nowMs }, () => void refreshNow());
   const dropping = repeat(
-    () => publications.dropPending().catch((error: Error) => log.warn({ event: "dropFailed", reason: error.message })),
+    async () => {
+      const drops = [publications.dropPending(), convictions.drop()];
+      await Promise.all(drops).catch((error: Error) => log.warn({ event: "dropFailed", reason: error.message }));
+    },
     () => DROP_EVERY_MS,
   );
   const retention = await startRetention({ store, configuration, daysDefault: options.retentionDays, nowMs, log });
@@ -257,6 +271,8 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
     close: () => (closed ??= close()),
   };
 }
+
+const newSecret = (): string => randomBytes(32).toString("base64url");
 
 function urlOf(http: HttpServer, host: string): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${(http.address() as AddressInfo).port}`;

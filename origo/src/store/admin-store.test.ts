@@ -53,9 +53,11 @@ describe.each(DATABASES)("what is decided at once over %s", (_name, make) => {
   });
 
   test("a proxy has one state, which is one of those that were set", async () => {
-    await Promise.all(TIMES.map((index) => admin.setProxyState("proxy", "draining", `name ${index}`)));
+    await Promise.all(
+      TIMES.map((index) => admin.decide("proxy", { state: "draining", name: `name ${index}`, isConvicted: false })),
+    );
     expect(await admin.proxyStates()).toEqual([
-      { id: "proxy", state: "draining", name: expect.stringMatching(/^name \d+$/) },
+      { id: "proxy", state: "draining", name: expect.stringMatching(/^name \d+$/), isConvicted: false },
     ]);
   });
 

@@ -7,6 +7,15 @@ import type { Cell, Database, Queries, Row } from "./database";
 
 export type ProxyState = "live" | "draining" | "disabled";
 
+/** What was decided about a proxy. The proxy need not be live. */
+export interface StoredDecision {
+  state: ProxyState;
+  /** Replaces the name that the proxy gave itself. */
+  name: string | null;
+  /** Origo disabled it, because clients showed false packets of it. */
+  isConvicted: boolean;
+}
+
 export interface ConfigVersion {
   version: number;
   author: string;
@@ -99,23 +108,22 @@ export class AdminStore {
     await this.#database.run("DELETE FROM logins WHERE user_name = $1", [userName]);
   }
 
-  async proxyStates(): Promise<{ id: string; state: ProxyState; name: string | null }[]> {
-    const rows = await this.#database.all("SELECT id, state, name FROM proxy_states");
+  async proxyStates(): Promise<({ id: string } & StoredDecision)[]> {
+    const rows = await this.#database.all("SELECT id, state, name, is_convicted FROM proxy_states");
     return rows.map((row) => ({
       id: String(row["id"]),
       state: row["state"] as ProxyState,
       name: row["name"] === null ? null : String(row["name"]),
+      isConvicted: row["is_convicted"] === true,
     }));
   }
 
-  async setProxyState(id: string, state: ProxyState, name: string | null): Promise<void> {
+  async decide(id: string, { state, name, isConvicted }: StoredDecision): Promise<void> {
+    const values = [id, state, name, isConvicted];
     await this.#database.exclusive(async (inside) => {
-      const changed = await inside.run("UPDATE proxy_states SET state = $2, name = $3 WHERE id = $1", [
-        id,
-        state,
-        name,
-      ]);
-      if (changed === 0) await inside.run("INSERT INTO proxy_states VALUES ($1, $2, $3)", [id, state, name]);
+      const sql = "UPDATE proxy_states SET state = $2, name = $3, is_convicted = $4 WHERE id = $1";
+      const changed = await inside.run(sql, values);
+      if (changed === 0) await inside.run("INSERT INTO proxy_states VALUES ($1, $2, $3, $4)", values);
     });
   }
 

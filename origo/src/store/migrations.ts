@@ -6,7 +6,7 @@ import type { Column, Database, Kind, Queries } from "./database";
 import { COLUMNS, ERROR_COLUMNS } from "./fields";
 import { publicationTables } from "./publication-tables";
 
-const SCHEMA_VERSION = 3;
+const SCHEMA_VERSION = 4;
 
 const SQL_TYPES: Record<Column["kind"], string> = {
   text: "TEXT",
@@ -65,6 +65,15 @@ const ENROLMENT: readonly string[] = [
  */
 const VOUCHERS = "ALTER TABLE downloads ADD COLUMN IF NOT EXISTS vouched_by TEXT";
 
+/** Version 4: which proxies clients accused, and which ones Origo disabled for it. */
+const convictionTables = (kind: Kind): readonly string[] => [
+  `CREATE TABLE convictions (
+    kind VARCHAR, proxy VARCHAR, network VARCHAR, at_ms DOUBLE PRECISION${
+      kind === "postgres" ? ", PRIMARY KEY (kind, proxy, network)" : ""
+    })`,
+  "ALTER TABLE proxy_states ADD COLUMN IF NOT EXISTS is_convicted BOOLEAN DEFAULT FALSE",
+];
+
 /**
  * Makes the tables of an empty database, or adds what an older version lacks, all or none. Throws if a newer Origo made
  * the tables.
@@ -88,7 +97,7 @@ export async function migrate(database: Database): Promise<void> {
       ...tracesTable(kind),
       ...ADMINISTRATION,
     ];
-    const steps = [first, ENROLMENT, [VOUCHERS, ...publicationTables(kind)]];
+    const steps = [first, ENROLMENT, [VOUCHERS, ...publicationTables(kind)], convictionTables(kind)];
     for (const statement of steps.slice(version).flat()) await inside.run(statement);
     await inside.run("DELETE FROM origo_schema");
     await inside.run("INSERT INTO origo_schema VALUES ($1)", [SCHEMA_VERSION]);

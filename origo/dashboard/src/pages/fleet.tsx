@@ -1,5 +1,6 @@
 /**
- * Fleet: where the proxies are and what they do now. Admins can drain, disable, enable and rename them.
+ * Fleet: where the proxies are and what they do now. Admins can drain, disable, enable and rename them, and clear
+ * convictions.
  */
 import { ActionIcon, Menu, TextInput } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
@@ -167,6 +168,9 @@ function ProxyRow({
       </th>
       <td data-label="State">
         <Tag tone={STATE_TONES[proxy.state]}>{proxy.state}</Tag>
+        {proxy.disabledFor === undefined ? null : (
+          <small title="Origo disabled it. An admin can clear its convictions.">not listed: it was convicted</small>
+        )}
         {proxy.convictedBy === undefined ? null : (
           <small title="Clients there have shown false packets of this proxy within a day. Origo checked them.">
             <Tag tone="bad">lied to {counted(proxy.convictedBy, "network")}</Tag>
@@ -251,6 +255,14 @@ const QUESTIONS: Record<Asked, { title: (name: string) => string; text: string; 
     action: "Enable",
     danger: false,
   },
+  clear: {
+    title: (name) => `Clear the convictions of ${name}?`,
+    text:
+      "Origo forgets the false packets that clients have shown. If Origo disabled the proxy for them, clients are " +
+      "sent to it again. This cannot be undone.",
+    action: "Clear convictions",
+    danger: true,
+  },
   rename: {
     title: (name) => `Rename ${name}`,
     text: "The proxy keeps its id and its records.",
@@ -265,6 +277,7 @@ function Actions({ proxy }: { proxy: FleetProxy }) {
   const [name, setName] = useState(proxy.name);
   const offered: Asked[] = [
     ...(proxy.state === "live" ? (["drain", "disable"] as const) : (["enable"] as const)),
+    ...(proxy.convictedBy === undefined && proxy.disabledFor === undefined ? [] : (["clear"] as const)),
     "rename",
   ];
   const act = async (): Promise<void> => {
