@@ -110,7 +110,7 @@ describe("liars: three of four lie about a published file", () => {
       expect(Buffer.compare(readFileSync(output), content)).toBe(0);
     }
     interface Rows {
-      proxies: { name: string; convictedBy?: number }[];
+      proxies: { name: string; convictedBy?: number; hintedBy?: number }[];
     }
     const convicted = await eventually(
       async () => (await getJson<Rows>(`${fleet.origo.url}/v1/fleet`)).proxies.filter(({ convictedBy }) => convictedBy),
@@ -118,6 +118,12 @@ describe("liars: three of four lie about a published file", () => {
     );
     expect(convicted.length).toBeGreaterThan(0);
     expect(convicted.map(({ name }) => name)).not.toContain(`proxy-${HONEST + 1}`);
+    const hinted = await eventually(
+      async () => (await getJson<Rows>(`${fleet.origo.url}/v1/fleet`)).proxies.filter(({ hintedBy }) => hintedBy),
+      (rows) => rows.length > 0,
+    );
+    expect(hinted.length).toBeGreaterThan(0);
+    expect(hinted.map(({ name }) => name)).not.toContain(`proxy-${HONEST + 1}`);
     interface Records {
       records: { url: string; vouchedBy?: string; proxies: { name: string; error?: { kind: string } }[] }[];
     }

@@ -55,6 +55,12 @@ export interface ProxyClientOptions {
   seenRevisions?: SeenRevisions;
 }
 
+/** What an error led to, and the id of the proxy that lied. */
+interface ReportMore {
+  ledTo?: "fallback" | undefined;
+  accused?: string | undefined;
+}
+
 /** The client uses the measured rate, round trip and loss of a proxy for this long. */
 const PATH_MEMORY_MS = 600_000;
 const REPORT_CLOSE_MS = 1500;
@@ -311,7 +317,7 @@ export class ProxyClient {
     const rest = await Promise.race([given.ownRest, this.#untilClosed]);
     const record = await download.record(this.#reporting, rest);
     if (download.rejection !== undefined)
-      this.#report(download.rejection, download.request.url, rest === undefined ? undefined : "fallback");
+      this.#report(download.rejection, download.request.url, { ledTo: rest === undefined ? undefined : "fallback" });
     if (record.vouchedBy !== undefined && record.purpose !== "comparison")
       this.#board.noteVouched(record.vouchedBy, download.publisher, this.#platform.now());
     if (this.#reportRecords) this.#reporter.record(record);
@@ -442,7 +448,7 @@ export class ProxyClient {
   #noteFallback(download: ActiveDownload, rejection: Rejection): void {
     download.fallback = rejection;
     this.#board.fallbacks++;
-    this.#report(rejection, download.request.url, "fallback");
+    this.#report(rejection, download.request.url, { ledTo: "fallback" });
   }
 
   /** A proxy gets no penalty if the network blocks datagrams: it still serves HTTP. */
@@ -459,12 +465,15 @@ export class ProxyClient {
   ): void {
     const { kind } = rejection;
     const isOverHost = FAULTS_OVER_HOST.has(kind);
-    if (isLie(rejection, download)) this.#board.of(proxy).lies++;
+    const isLying = isLie(rejection, download);
+    if (isLying) this.#board.of(proxy).lies++;
     if (OWN_FAULTS.has(kind)) for (const list of new Set([this.#directory, directory])) list.penalise(proxy.id);
     if (TOKEN_FAULTS.has(kind)) directory.renewToken();
     if (download?.object && (isOverHost || kind === "objectMissing")) directory.penalise(proxy.id);
     else if (download && isOverHost) directory.penalise(proxy.id, hostOf(download));
-    this.reportError(rejection.kind, `Proxy ${proxy.name}: ${rejection.message}`, download?.request.url);
+    const accused = isLying && download?.publisher ? proxy.id : undefined;
+    const message = `Proxy ${proxy.name}: ${rejection.message}`;
+    this.#report({ kind, message }, download?.request.url, { accused });
   }
 
   /** Reports an error to Origo, with the `url` of the download that it concerns. Does nothing if records are off. */
@@ -472,7 +481,7 @@ export class ProxyClient {
     this.#report({ kind, message }, url);
   }
 
-  #report({ kind, message }: Rejection, url?: string, ledTo?: "fallback"): void {
+  #report({ kind, message }: Rejection, url?: string, { ledTo, accused }: ReportMore = {}): void {
     if (!this.#reportRecords) return;
     this.#reporter.error({
       id: this.#platform.randomUUID(),
@@ -483,6 +492,7 @@ export class ProxyClient {
       message: message.slice(0, 2000),
       ...(url === undefined ? {} : { url: plainUrl(url) }),
       ...(ledTo === undefined ? {} : { ledTo }),
+      ...(accused === undefined ? {} : { accused }),
     });
   }
 }

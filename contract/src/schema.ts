@@ -346,6 +346,8 @@ export const ErrorReport = z
     url: plainUrl(SCHEMA_LIMITS.urlChars).optional(),
     /** What followed: the download fetched the rest directly. */
     ledTo: z.enum(["fallback"]).optional(),
+    /** The id of a proxy that lied about a published object, as the client says. Origo counts it and keeps no more. */
+    accused: label(SCHEMA_LIMITS.idChars).optional(),
   })
   .strict()
   .transform(knownKind);
@@ -408,6 +410,8 @@ export const FleetProxy = ProxyHello.extend({
   state: z.enum(["live", "draining", "disabled"]),
   /** In how many networks clients have shown, within a day, false packets that it sent. Absent if in none. */
   convictedBy: count.optional(),
+  /** In how many networks clients have said, within a day, that it lied about a published object. Proves nothing. */
+  hintedBy: count.optional(),
   /** Origo itself disabled it, for these packets. Absent if it did not. */
   disabledFor: z.literal("convictions").optional(),
 });

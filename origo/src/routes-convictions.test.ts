@@ -1,5 +1,5 @@
 /** Evidence against a proxy, with real HTTP and a real database. */
-import { createHash, randomBytes } from "node:crypto";
+import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -142,6 +142,27 @@ test("a conviction survives a restart of Origo, says why the proxy is not listed
   await admin("POST", `/v1/fleet/${proxy.id}`, { action: "clear" });
   expect([await why(), await listed()]).toEqual([[["disabled", 0, undefined]], 0]);
   await admin("POST", `/v1/fleet/${proxy.id}`, { action: "enable" });
+});
+
+test("what clients only say is counted apart, by networks, and disables nothing", async () => {
+  const accuseOnly = async (from: string, accused: string): Promise<number> => {
+    const headers = { "content-type": "application/json", "x-forwarded-for": from };
+    const error = { id: randomUUID(), atMs: Date.now(), source: "cli", kind: "proofWrong", message: "m", accused };
+    const body = JSON.stringify({ errors: [error, { ...error, id: randomUUID() }] });
+    return (await ask(`${origo.url}/v1/errors`, { method: "POST", headers, body })).status;
+  };
+  const counts = async () =>
+    FleetResponse.parse((await ask(`${origo.url}/v1/fleet`)).body).proxies.map(
+      ({ state, hintedBy = 0, convictedBy = 0 }) => [state, hintedBy, convictedBy],
+    );
+  for (const from of ["198.51.100.5", "198.51.100.6", "203.0.113.5", "192.0.2.5", "2001:db8:2::1"])
+    expect(await accuseOnly(from, proxy.id)).toBe(202);
+  expect(await accuseOnly("192.0.2.5", "nobody")).toBe(202);
+  for (let tries = 0; (await counts())[0]?.[1] !== 4 && tries < 100; tries++)
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  expect([await counts(), await listed()]).toEqual([[["live", 4, 0]], 1]);
+  await admin("POST", `/v1/fleet/${proxy.id}`, { action: "clear" });
+  expect(await counts()).toEqual([["live", 0, 0]]);
 });
 
 test("one address can send ten in ten minutes", async () => {

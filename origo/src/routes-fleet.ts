@@ -148,10 +148,12 @@ export function fleetOf({ registry, convictions, nowMs }: FleetView): FleetRespo
   const now = nowMs();
   const proxies = registry.fleet(now).map((proxy) => {
     const convictedBy = convictions.countOf(proxy.id);
+    const hintedBy = convictions.countOf(proxy.id, "hint");
     const { isConvicted } = registry.decisionOn(proxy.id);
     return {
       ...proxy,
       ...(convictedBy === 0 ? {} : { convictedBy }),
+      ...(hintedBy === 0 ? {} : { hintedBy }),
       ...(isConvicted ? { disabledFor: "convictions" as const } : {}),
     };
   });

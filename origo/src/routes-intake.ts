@@ -6,6 +6,7 @@
  */
 import { BODY_BYTES_MAX, endpoint, Refusal, type Endpoint } from "./http";
 import type { IntakeGate } from "./intake-gate";
+import { networkOf } from "./network";
 import { TracesRequest } from "@tributary/contract/query-schema";
 import { recordFault, reportFault, type RecordFault } from "./plausible";
 import { isRecordsRequest } from "./record-check";
@@ -21,9 +22,11 @@ export interface IntakeOptions {
   nowMs: () => number;
   /** Called when something was stored. */
   onIntake: (kind: "record" | "error", result: IntakeResponse) => void;
+  /** Called for each proxy that clients in this network accuse without evidence. */
+  onHint: (proxyId: string, network: string) => void;
 }
 
-export const intakeEndpoints = ({ store, intakeGate, nowMs, onIntake }: IntakeOptions): Endpoint[] => [
+export const intakeEndpoints = ({ store, intakeGate, nowMs, onIntake, onHint }: IntakeOptions): Endpoint[] => [
   endpoint({
     method: "post",
     path: "/v1/records",
@@ -50,10 +53,12 @@ export const intakeEndpoints = ({ store, intakeGate, nowMs, onIntake }: IntakeOp
     reader: intakeGate.reader(BODY_BYTES_MAX),
     answer: IntakeResponse,
     status: 202,
-    handle: async ({ body }) => {
+    handle: async ({ body, request }) => {
       refuseImplausible("errors", body.errors, (report) => reportFault(report, nowMs()));
       const result = await store.addErrors(body.errors, nowMs()).catch(busy);
       onIntake("error", result);
+      const accused = new Set(body.errors.flatMap((report) => report.accused ?? []));
+      for (const proxyId of accused) onHint(proxyId, networkOf(request.ip ?? ""));
       return result;
     },
   }),

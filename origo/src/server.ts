@@ -212,6 +212,12 @@ async function serve(options: OrigoOptions, stores: Stores, surroundings: Surrou
       tellOthers();
     },
     onConviction: tellOthers,
+    onHint: (id, network) => {
+      if (!registry.fleet(nowMs()).some((proxy) => proxy.id === id)) return;
+      convictions
+        .hint(id, network)
+        .catch((error: Error) => log.warn({ event: "hintFailed", proxy: id, reason: error.message }));
+    },
     onIntake: (kind, { accepted, duplicate }) => {
       telemetry.noteIntake(kind, accepted, duplicate);
       if (kind === "record") records += accepted;

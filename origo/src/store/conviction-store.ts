@@ -4,8 +4,8 @@
  */
 import type { Database } from "./database";
 
-/** `evidence` was checked against a signed root. */
-export type AccusationKind = "evidence";
+/** `evidence` was checked against a signed root. A `hint` is what a client says. */
+export type AccusationKind = "evidence" | "hint";
 
 export interface Accusation {
   kind: AccusationKind;

@@ -176,6 +176,11 @@ function ProxyRow({
             <Tag tone="bad">lied to {counted(proxy.convictedBy, "network")}</Tag>
           </small>
         )}
+        {proxy.hintedBy === undefined ? null : (
+          <small title="Clients there say, within a day, that it lied about a published object. That proves nothing.">
+            accused in {counted(proxy.hintedBy, "network")}
+          </small>
+        )}
         <small>{status?.load === undefined ? "" : `load ${Math.round(100 * status.load)} %`}</small>
       </td>
       <td data-label="Rate now" className="num">
@@ -258,7 +263,7 @@ const QUESTIONS: Record<Asked, { title: (name: string) => string; text: string; 
   clear: {
     title: (name) => `Clear the convictions of ${name}?`,
     text:
-      "Origo forgets the false packets that clients have shown. If Origo disabled the proxy for them, clients are " +
+      "Origo forgets what clients have shown and said against it. If Origo disabled the proxy for them, clients are " +
       "sent to it again. This cannot be undone.",
     action: "Clear convictions",
     danger: true,
@@ -277,7 +282,7 @@ function Actions({ proxy }: { proxy: FleetProxy }) {
   const [name, setName] = useState(proxy.name);
   const offered: Asked[] = [
     ...(proxy.state === "live" ? (["drain", "disable"] as const) : (["enable"] as const)),
-    ...(proxy.convictedBy === undefined && proxy.disabledFor === undefined ? [] : (["clear"] as const)),
+    ...((proxy.convictedBy ?? proxy.hintedBy ?? proxy.disabledFor) === undefined ? [] : (["clear"] as const)),
     "rename",
   ];
   const act = async (): Promise<void> => {
