@@ -1,8 +1,7 @@
 /**
- * Published files through the client, and a published video in a real Chromium: a real Origo and three real proxies,
- * of which one lies over datagrams.
+ * Published files through the client, and a published video in a real Chromium and a real Firefox: a real Origo and
+ * three real proxies, of which one lies over datagrams.
  */
-import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
@@ -12,16 +11,17 @@ import type { GetOptions } from "@tributary/client";
 import { createNodeClient } from "@tributary/client/node";
 import type { DownloadRecord } from "@tributary/contract/schema";
 import {
+  FIREFOX_UUID,
   mediaDir,
   openBrowser,
   publisherCode,
+  recordsSince,
   repoRoot,
   startFleet,
   type Fleet,
-  type OpenBrowser,
 } from "@tributary/lab-stack";
 import type { Page } from "puppeteer-core";
-import { eventually, getJson } from "./support";
+import { eventually, openPopup, publish } from "./support";
 
 const LIAR = 1;
 /** More than one window of proofs. */
@@ -43,7 +43,8 @@ beforeAll(async () => {
   writeFileSync(path.join(folder, "film/film.mp4"), film);
   writeFileSync(path.join(folder, "film/empty.mp4"), "");
   writeFileSync(path.join(folder, "film/list.m3u8"), "#EXTM3U\n");
-  address = await publish("film", "--code", await publisherCode(fleet.origo.url));
+  const code = await publisherCode(fleet.origo.url);
+  address = await publish(fleet, path.join(folder, "film"), keyFile(), "--code", code);
   client = createNodeClient({ origoUrl: fleet.origo.url, reportRecords: false });
 });
 afterAll(async () => {
@@ -52,19 +53,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Publishes a folder. Returns its address when all proxies hold it: Origo releases it when one holds each file. */
-async function publish(source: string, ...more: string[]): Promise<string> {
-  const words = ["publish", source, "--origo", fleet.origo.url, "--key", "key.pem", "--json", ...more];
-  const printed = execFileSync(process.execPath, [path.join(repoRoot, "client/dist/cli.js"), ...words], {
-    cwd: folder,
-    encoding: "utf8",
-  });
-  const [published] = /http[^"]+\/v\/[^/"]+\/[^/"]+\//.exec(printed)!;
-  const publication = published.replace("/v/", "/v1/publications/").replace(/\/$/, "");
-  const read = () => getJson<{ holders: number }>(publication);
-  expect(await eventually(read, ({ holders }) => holders === 3)).toMatchObject({ holders: 3 });
-  return published;
-}
+const keyFile = (): string => path.join(folder, "key.pem");
 
 async function get(
   name: string,
@@ -117,7 +106,7 @@ test("a key that signed nothing here has no files", async () => {
   await expect(download.head).rejects.toThrow(/answered 404/);
 });
 
-describe("a published video in Chromium", () => {
+describe("a published video in a browser", () => {
   const media = path.join(mediaDir, "cmaf");
   const segments = readdirSync(media).filter((name) => name.endsWith(".m4s"));
   const digests = segments.map((name) =>
@@ -126,7 +115,7 @@ describe("a published video in Chromium", () => {
       .digest("hex"),
   );
   let video: string;
-  beforeAll(async () => (video = await publish(media, "--name", "video")));
+  beforeAll(async () => (video = await publish(fleet, media, keyFile(), "--name", "video")));
 
   /** The digests of all segments, as the page gets them. */
   const fetched = (page: Page): Promise<unknown> =>
@@ -140,27 +129,39 @@ describe("a published video in Chromium", () => {
       return digests;
     })()`);
 
-  /** Plays the page of the publication until this second has passed, or an error is there. */
+  /** Plays the page of the publication until this second has passed or to its end, or until an error is there. */
   async function play(page: Page, second: number): Promise<void> {
     await page.goto(video);
     const state = `(() => {
       const video = document.querySelector("video");
       video.playbackRate = 4;
-      if (video.paused) video.play().catch(() => undefined);
-      return [video.currentTime, document.querySelector("#message").hidden];
+      if (video.paused && !video.ended) video.play().catch(() => undefined);
+      return [video.ended ? Infinity : video.currentTime, document.querySelector("#message").hidden].map(String);
     })()`;
-    const read = () => page.evaluate(state) as Promise<[number, boolean]>;
-    const [seconds, isPlaying] = await eventually(read, ([now, isFine]) => now >= second || (now > 0 && !isFine), 60);
-    expect([seconds >= second, isPlaying]).toEqual([true, true]);
+    const read = () => page.evaluate(state) as Promise<[string, string]>;
+    const isOver = ([now, isFine]: [string, string]): boolean =>
+      Number(now) >= second || (Number(now) > 0 && isFine === "false");
+    const [now, isPlaying] = await eventually(read, isOver, 60);
+    expect([Number(now) >= second, isPlaying]).toEqual([true, "true"]);
   }
 
-  async function openPopup({ browser, newPage }: OpenBrowser): Promise<Page> {
-    const worker = await browser.waitForTarget(
-      (target) => target.type() === "service_worker" && target.url().startsWith("chrome-extension://"),
-    );
-    const popup = await newPage();
-    await popup.goto(`chrome-extension://${new URL(worker.url()).host}/popup.html`);
-    return popup;
+  /** What the popup says of who vouches. */
+  function signed(): RegExp {
+    const [, key] = /\/v\/([^/]+)\//.exec(video)!;
+    return new RegExp(`^“video” is signed by its publisher .key\u00a0${key!.slice(0, 8).replaceAll("-", "-\u2060")}….`);
+  }
+
+  /** Waits for records of downloads in this mode, and checks that the publisher vouches for all that are there. */
+  async function expectRecords(mode: string, countMin: number, sinceMs = 0): Promise<void> {
+    const read = async (): Promise<DownloadRecord[]> => {
+      const records = await recordsSince(fleet, sinceMs);
+      return records.filter(({ url, outcome }) => url.startsWith(video) && outcome === "complete");
+    };
+    const isEnough = (records: DownloadRecord[]): boolean =>
+      records.filter((record) => record.mode === mode).length >= countMin;
+    const records = await eventually(read, isEnough);
+    expect(isEnough(records)).toBe(true);
+    expect(new Set(records.map(({ vouchedBy }) => vouchedBy))).toEqual(new Set(["publisher"]));
   }
 
   test("with the extension it is coded, and the popup says who signed it and which proxy lied", async () => {
@@ -178,17 +179,27 @@ describe("a published video in Chromium", () => {
       };
       expect(await eventually(isNamed, Boolean, 40)).toBe(true);
       expect(await says("liars")).toMatch(/^The proxy proxy-2 sent false data/);
-      const [, key] = /\/v\/([^/]+)\//.exec(video)!;
-      expect(await says("vouched")).toContain(`“video” is signed by its publisher (key ${key!.slice(0, 8)}…)`);
-      const read = async (): Promise<DownloadRecord[]> => {
-        const { records } = await getJson<{ records: DownloadRecord[] }>(`${fleet.origo.url}/v1/records?limit=200`);
-        return records.filter(({ url, outcome }) => url.startsWith(video) && outcome === "complete");
-      };
-      const isEnough = (records: DownloadRecord[]): boolean =>
-        records.filter(({ mode }) => mode === "coded").length >= segments.length / 2;
-      const records = await eventually(read, isEnough);
-      expect(isEnough(records)).toBe(true);
-      expect(new Set(records.map(({ vouchedBy }) => vouchedBy))).toEqual(new Set(["publisher"]));
+      expect(await says("vouched")).toMatch(signed());
+      await expectRecords("coded", segments.length / 2);
+    } finally {
+      await open.close();
+    }
+  });
+
+  test("with the extension in Firefox it plays to its end, and the popup says who signed it", async () => {
+    const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 3 };
+    const open = await openBrowser({ name: "firefox", headless: true, defaults });
+    const sinceMs = Date.now();
+    try {
+      const [page, popup] = [await open.newPage(), await open.newPage()];
+      // No end of loading is told of such a page.
+      void popup.goto(`moz-extension://${FIREFOX_UUID}/popup.html`).catch(() => undefined);
+      await page.bringToFront();
+      await play(page, Infinity);
+      expect(await fetched(page)).toEqual(digests);
+      const says = (): Promise<unknown> => popup.evaluate(`document.getElementById("vouched").textContent`);
+      expect(await eventually(says, (text) => signed().test(String(text)))).toMatch(signed());
+      await expectRecords("coded", segments.length / 2, sinceMs);
     } finally {
       await open.close();
     }

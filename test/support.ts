@@ -16,6 +16,7 @@ import {
   type BrowserName,
   type ExtensionDefaults,
   type Fleet,
+  type OpenBrowser,
   type SamplePageState,
 } from "@tributary/lab-stack";
 import type { DownloadRecord } from "@tributary/contract/schema";
@@ -151,7 +152,7 @@ export function runToEnd(program: string, words: readonly string[]): Promise<Cli
     execFile(
       program,
       words,
-      { cwd: repoRoot, encoding: "buffer", maxBuffer: 64 << 20, timeout: 60_000 },
+      { cwd: repoRoot, encoding: "buffer", maxBuffer: 64 << 20, timeout: 120_000 },
       (error, stdout, stderr) => {
         resolve({
           status: error ? (typeof error.code === "number" ? error.code : 1) : 0,
@@ -161,6 +162,32 @@ export function runToEnd(program: string, words: readonly string[]): Promise<Cli
       },
     );
   });
+}
+
+/**
+ * Publishes a folder with the command line and this key. Resolves to its address when all proxies hold it: Origo
+ * releases it when one holds each file.
+ */
+export async function publish(fleet: Fleet, source: string, key: string, ...more: string[]): Promise<string> {
+  const words = ["publish", source, "--origo", fleet.origo.url, "--key", key, "--json", ...more];
+  const { stdout, stderr } = await cli(...words);
+  const [address] = /http[^"]+\/v\/[^/"]+\/[^/"]+\//.exec(stdout.toString()) ?? [];
+  if (address === undefined) throw new Error(`the command printed no address: ${stdout.toString()}${stderr}`);
+  const publication = address.replace("/v/", "/v1/publications/").replace(/\/$/, "");
+  const read = () => getJson<{ holders: number }>(publication);
+  const { holders } = await eventually(read, (now) => now.holders === fleet.proxies.length);
+  if (holders < fleet.proxies.length) throw new Error(`${holders} of ${fleet.proxies.length} proxies hold ${address}`);
+  return address;
+}
+
+/** Opens the extension's popup as a tab of Chromium. */
+export async function openPopup({ browser, newPage }: OpenBrowser): Promise<Page> {
+  const worker = await browser.waitForTarget(
+    (target) => target.type() === "service_worker" && target.url().startsWith("chrome-extension://"),
+  );
+  const popup = await newPage();
+  await popup.goto(`chrome-extension://${new URL(worker.url()).host}/popup.html`);
+  return popup;
 }
 
 export interface RunningScript {

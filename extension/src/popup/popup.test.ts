@@ -155,13 +155,15 @@ describe("popup: words", () => {
 });
 
 describe("popup: who vouches", () => {
-  const publisher = { key: "abcdefghijkl", name: "film" };
+  const publisher = { key: "ab-defghijkl", name: "film" };
 
   test("is said of what is playing; of what differs the weakest word counts", () => {
     const told = (...vouched: LiveFigures["vouched"]) => vouchedSentence(say, vouched);
     expect(told()).toBeNull();
     const signed = { by: "publisher", publisher, ageMs: 500 } as const;
-    expect(told(signed)).toBe("“film” is signed by its publisher (key abcdefgh…), and every byte is checked.");
+    expect(told(signed)).toBe(
+      "“film” is signed by its publisher (key\u00a0ab-\u2060defgh…), and every byte is checked.",
+    );
     expect(told(signed, { by: "nobody", ageMs: 60_000 })).toBe(told(signed));
     expect(told(signed, { by: "nobody", ageMs: 1000 })).toMatch(/^One operator runs all proxies/);
     expect(told({ by: "site", ageMs: 0 }, { by: "agreement", ageMs: 9000 })).toMatch(/^Proxies of different operators/);

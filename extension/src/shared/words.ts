@@ -64,8 +64,11 @@ export function vouchedSentence(say: Say, vouched: readonly Vouched[]): string |
   if (weakest === undefined) return null;
   const { by, publisher } = weakest;
   if (publisher === undefined) return say(VOUCHED_KEYS[by]);
-  return say("vouchedPublisher", publisher.name, publisher.key.slice(0, KEY_CHARS_SHOWN));
+  return say("vouchedPublisher", publisher.name, shownKey(publisher.key));
 }
+
+/** A line does not end at a hyphen of the key: a word joiner (U+2060), which nobody sees, follows it. */
+const shownKey = (key: string): string => key.slice(0, KEY_CHARS_SHOWN).replaceAll("-", "-\u2060");
 
 /** The weakest first. */
 const VOUCHED_KEYS: Readonly<Record<Voucher, string>> = {
