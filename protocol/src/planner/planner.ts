@@ -242,7 +242,7 @@ export class Planner {
       if (!stalled && !this.#assembly.isDisputed(index)) continue;
       const sent = quiet ? [] : path.order.slice(path.next);
       const underWay = sent.filter((other) => other === index).length * (1 - loss);
-      for (let left = this.#assembly.missingFrom(proxyIndex, index) - underWay; left > 0; left -= 1 - loss) {
+      for (let left = this.#assembly.missingFrom(proxyIndex, index, stalled) - underWay; left > 0; left -= 1 - loss) {
         if (path.order.length >= path.limit) return;
         path.orderMore(index);
       }

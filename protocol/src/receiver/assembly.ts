@@ -189,14 +189,15 @@ export class Assembly {
   }
 
   /**
-   * Degrees of freedom that generation `index` needs from this proxy. If the generation is disputed, only this proxy's
-   * own packets count.
+   * Degrees of freedom that generation `index` needs from this proxy. `alone`: if the generation is disputed, only this
+   * proxy's own packets count.
    */
-  missingFrom(proxyIndex: number, index: number): number {
+  missingFrom(proxyIndex: number, index: number, alone = true): number {
     const generation = this.#generations.get(index);
-    return generation?.disputed
+    if (!generation?.disputed) return this.missing(index);
+    return alone
       ? symbolsIn(this.#geometry, index) - generation.rankFor(proxyIndex)
-      : this.missing(index);
+      : generation.neededFrom(proxyIndex);
   }
 
   /** The next bytes in order: the rest of a complete generation, or readable symbols of an incomplete one. */

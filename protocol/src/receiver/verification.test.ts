@@ -88,6 +88,32 @@ describe("verification", () => {
     expect([...one.liars]).toEqual([1]);
   });
 
+  test("a liar among four is found by what the others sent together, although none of them sent all", () => {
+    const made = generation();
+    for (const [proxyIndex, seed] of [1, 2, 3, 4].entries()) made.add(proxyIndex, ...packet(seed, proxyIndex === 2));
+    expect([made.disputed, made.bytes]).toEqual([true, undefined]);
+    // Three of four packets without any one proxy: one more from the others, even if one of them brings none.
+    expect([0, 1, 2, 3, 4].map((proxyIndex) => made.neededFrom(proxyIndex))).toEqual([1, 1, 1, 1, 1]);
+    made.add(0, ...packet(5));
+    expect(made.bytes).toEqual(truth);
+    expect([...made.liars]).toEqual([2]);
+    expect(made.falsePackets.map(({ proxyIndex }) => proxyIndex)).toEqual([2]);
+    made.free();
+  });
+
+  test("two liars among four leave the honest ones to give true bytes alone", () => {
+    const made = generation();
+    for (const [proxyIndex, seed] of [1, 2, 3, 4].entries()) made.add(proxyIndex, ...packet(seed, proxyIndex > 1));
+    made.add(0, ...packet(5));
+    made.add(1, ...packet(6));
+    expect([made.bytes, made.neededFrom(0)]).toEqual([undefined, SYMBOLS - 2]);
+    made.add(0, ...packet(7));
+    made.add(0, ...packet(8));
+    expect(made.bytes).toEqual(truth);
+    expect([...made.liars].sort()).toEqual([2, 3]);
+    made.free();
+  });
+
   test("a generation forgets an excluded proxy's packets, and the others' together settle it", () => {
     const one = generation();
     one.add(0, ...packet(1));

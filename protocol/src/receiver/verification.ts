@@ -1,8 +1,8 @@
 /**
  * Verification: solves one generation, checks its digest, and finds the proxies that sent false packets. While nothing
- * is wrong, all proxies' packets are solved together. Once the bytes turn out false, the generation is disputed: each
- * proxy's packets are solved alone. The first solution with the right digest gives the bytes, and every kept packet is
- * compared with them. It knows no clock and no other generation. Rules: docs/spec/protocol.md §9.
+ * is wrong, all proxies' packets are solved together. Once the bytes turn out false, the generation is disputed: all
+ * packets but those of one proxy are solved, for each proxy, and each proxy's packets alone. The first solution with the
+ * right digest gives the bytes, and every kept packet is compared with them. It knows no clock and no other generation. Rules: docs/spec/protocol.md §9.
  */
 import type { Codec } from "../codec";
 import type { Coding } from "../types";
@@ -50,6 +50,8 @@ export class OpenGeneration {
   /** Undefined while disputed. */
   #together: Solver | undefined;
   readonly #alone = new Map<number, Solver>();
+  /** While disputed, by proxy: the others' packets, until they turn out false too. */
+  readonly #without = new Map<number, Solver>();
   #packets: Packet[] = [];
   /** Packets of proxies whose own solution was false. At least one of each such proxy's packets is. */
   readonly #suspects: Packet[] = [];
@@ -79,6 +81,18 @@ export class OpenGeneration {
   }
 
   /**
+   * While disputed: how many packets this proxy must give so that the generation can be solved without any one of the
+   * others, even if another one brings nothing. Once such solutions have failed, as many as it takes alone.
+   */
+  neededFrom(proxyIndex: number): number {
+    const { symbolCount } = this.#options;
+    const alone = symbolCount - this.rankFor(proxyIndex);
+    const ranks = [...this.#without].flatMap(([other, { rank }]) => (other === proxyIndex ? [] : rank));
+    if (ranks.length < 2) return alone;
+    return Math.min(alone, Math.ceil((symbolCount - Math.min(...ranks)) / (this.#alone.size - 2)));
+  }
+
+  /**
    * The next symbols that can be delivered although others are missing. Each is returned once. Returns undefined for
    * fewer than `leastCount` symbols, and whenever a digest must be checked first.
    */
@@ -101,6 +115,7 @@ export class OpenGeneration {
     if (!solver.add(coding, payload)) return false;
     if (this.#options.isTrue) this.#packets.push({ proxyIndex, coding, payload: payload.slice() });
     if (solver.rank === this.#options.symbolCount) this.#solved(solver, proxyIndex);
+    if (this.disputed) this.#addToOthers(proxyIndex, coding, payload);
     return true;
   }
 
@@ -143,16 +158,32 @@ export class OpenGeneration {
       .subarray(0, byteCount - this.#taken * symbolBytes);
     if (!isTrue || isTrue(bytes)) this.#settle(bytes);
     else if (solver === this.#together) this.#dispute();
-    else this.liars.add(proxyIndex);
+    else if (solver === this.#alone.get(proxyIndex)) this.liars.add(proxyIndex);
+    else {
+      solver.free();
+      this.#without.delete(proxyIndex);
+    }
   }
 
   #dispute(): void {
     this.takenBack++;
     this.#freeSolvers();
+    const proxies = new Set(this.#packets.map(({ proxyIndex }) => proxyIndex));
+    // Of two proxies, all but one are one alone.
+    if (proxies.size > 2) for (const proxyIndex of proxies) this.#without.set(proxyIndex, this.#options.makeSolver());
     for (const { proxyIndex, coding, payload } of this.#packets) {
       const solver = this.#aloneOf(proxyIndex);
       if (!this.bytes && solver.add(coding, payload) && solver.rank === this.#options.symbolCount)
         this.#solved(solver, proxyIndex);
+      this.#addToOthers(proxyIndex, coding, payload);
+    }
+  }
+
+  /** Adds a packet of this proxy to the solutions without one of the others. */
+  #addToOthers(proxyIndex: number, coding: Coding, payload: Uint8Array): void {
+    for (const [other, solver] of this.#without) {
+      if (this.bytes || other === proxyIndex) continue;
+      if (solver.add(coding, payload) && solver.rank === this.#options.symbolCount) this.#solved(solver, other);
     }
   }
 
@@ -191,8 +222,10 @@ export class OpenGeneration {
   #freeSolvers(): void {
     this.#together?.free();
     this.#together = undefined;
-    for (const solver of this.#alone.values()) solver.free();
-    this.#alone.clear();
+    for (const solvers of [this.#alone, this.#without]) {
+      for (const solver of solvers.values()) solver.free();
+      solvers.clear();
+    }
   }
 }
 
