@@ -282,6 +282,9 @@ export class ProxyClient {
    * `direct` does not wait for it.
    */
   async #configure(download: ActiveDownload, given: GetOptions): Promise<void> {
+    const published = this.#publications.addressOf(download.request.url);
+    // The manifest is on its way while Origo answers the rest. The download itself reports what goes wrong.
+    if (published) void this.#publications.find(published).catch(() => undefined);
     if (given.mode !== "direct") await this.#directory.ready();
     const own = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as GetOptions;
     const names = new Set([...Object.keys(own), ...Object.keys(this.#givenSettings)]);
