@@ -99,6 +99,7 @@ export async function startLinkServices(network: Network, logFolder: string | nu
       ...common,
       PROXY_NAME: name,
       DATA_DIR: `${SHARED}/${name}`,
+      LIBRARY_DIR: `${SHARED}/${name}/library`,
       UDP_PORT: String(DEFAULT_PORTS.proxy),
     });
   const proxies = await Promise.all(names.map(startProxy));

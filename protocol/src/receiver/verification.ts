@@ -1,8 +1,9 @@
 /**
  * Verification: solves one generation, checks its digest, and finds the proxies that sent false packets. While nothing
- * is wrong, all proxies' packets are solved together. Once the bytes turn out false, the generation is disputed: all
- * packets but those of one proxy are solved, for each proxy, and each proxy's packets alone. The first solution with the
- * right digest gives the bytes, and every kept packet is compared with them. It knows no clock and no other generation. Rules: docs/spec/protocol.md §9.
+ * is wrong, all proxies' packets are solved together. Once the bytes turn out false, the generation is disputed: each
+ * proxy's packets are solved alone, and for each proxy the packets of all others. The first solution with the right
+ * digest gives the bytes, and every kept packet is compared with them. It knows no clock and no other generation.
+ * Rules: docs/spec/protocol.md §9.
  */
 import type { Codec } from "../codec";
 import type { Coding } from "../types";

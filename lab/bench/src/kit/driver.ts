@@ -26,12 +26,14 @@ export interface Driver<Order, Answer> {
   close(): Promise<void>;
 }
 
-/** Starts a client of the Origo on `links`, on the client's host. */
-export function startDriver<Order, Answer>(links: Links, script: string): Driver<Order, Answer> {
-  const driver = links.run("client", [process.execPath, script, links.env["ORIGO_URL"]!, links.env["ORIGO_COOKIE"]!], {
-    stdio: ["pipe", "pipe", "inherit"],
-    detached: true,
-  });
+/** Starts a client of the Origo on `links`, on the client's host. `flags` are Node's own. */
+export function startDriver<Order, Answer>(
+  links: Links,
+  script: string,
+  flags: readonly string[] = [],
+): Driver<Order, Answer> {
+  const words = [process.execPath, ...flags, script, links.env["ORIGO_URL"]!, links.env["ORIGO_COOKIE"]!];
+  const driver = links.run("client", words, { stdio: ["pipe", "pipe", "inherit"], detached: true });
   // The next answer reports that the program has ended.
   driver.stdin!.on("error", () => undefined);
   const lines = linesOf(driver);
