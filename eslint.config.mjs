@@ -41,8 +41,8 @@ export default tseslint.config(
     // What runs in the page's world.
     files: [
       "extension/src/{page,carry}/*.ts",
-      "extension/src/plain/veil.ts",
-      "extension/src/shared/{carry,given-rules,kept,names,plain,rules}.ts",
+      "extension/src/plain/{boxes,mp4,tables,veil}.ts",
+      "extension/src/shared/{carry,given-rules,handed-over,kept,names,plain,rules}.ts",
       "extension/src/shared/{,late-}{platform,primordials}.ts",
     ],
     ignores: ["**/*.test.ts"],

@@ -126,7 +126,7 @@ const PASS_FOR_CARRIER = `(() => {
     spy(getPrototypeOf(link));
     return null;
   };
-  document.dispatchEvent(new CustomEvent("tributary-carry-ready", { detail }));
+  document.dispatchEvent(new CustomEvent("tby-carry", { detail }));
   const spyOn = (kept) => {
     for (const each of Object.values(kept)) {
       for (const members of [each?.own ?? {}, each?.members ?? {}]) {
@@ -137,7 +137,7 @@ const PASS_FOR_CARRIER = `(() => {
     }
     spy(kept);
   };
-  document.dispatchEvent(new CustomEvent("tributary-kept", { detail: spyOn }));
+  document.dispatchEvent(new CustomEvent("tby-kept", { detail: spyOn }));
 })();`;
 
 /** What a request needs, in the page script and the carrying script. */

@@ -10,9 +10,9 @@ import type { Natives } from "../page/natives";
 import { add, firstOf, globalOf, lowerCase, matches, namesOf, options } from "../shared/primordials";
 import { bytes as part, max, OwnBytes, sorted } from "../shared/late-primordials";
 import { eventOf, pageMs } from "../shared/platform";
-import { progressOf } from "../shared/late-platform";
+import { OwnProgress, progressOf } from "../shared/late-platform";
 import { isNativeForm } from "../shared/rules";
-import { copyType, SiteXhr } from "./site-xhr";
+import { callXhr, copyType, SiteXhr } from "./site-xhr";
 import { WORDS } from "./words";
 
 const UNSENT = 0;
@@ -184,7 +184,7 @@ export class Emulation implements XhrEmulation {
     const native = this.#native ?? (this.#sent && this.#wantsNative() ? null : this.#site?.native);
     if (native === null) this.#carried?.useSite();
     else if (native !== undefined && by === "responseType") copyType(this.#xhr, native, this.#natives);
-    else if (native !== undefined) this.#natives.callXhr(by, native, mime);
+    else if (native !== undefined) callXhr(by, native, mime);
   }
 
   #wantsNative(): boolean {
@@ -213,7 +213,7 @@ export class Emulation implements XhrEmulation {
   #repeat(native: XMLHttpRequest, event: ProgressEvent): void {
     const { type } = eventOf(event);
     if (type === "readystatechange") this.#repeatState(native);
-    else this.#natives.fireProgress(this.#xhr, type, progressOf(event));
+    else this.#fireProgress(type, progressOf(event));
   }
 
   #repeatState(native: XMLHttpRequest): void {
@@ -288,13 +288,17 @@ export class Emulation implements XhrEmulation {
     this.#cached = null;
   }
 
+  #fireProgress(type: string, progress: ProgressEventInit): void {
+    this.#natives.dispatch(this.#xhr, new OwnProgress(type, options(progress)));
+  }
+
   #changed(): void {
     this.#natives.fire(this.#xhr, "readystatechange");
   }
 
   #progress(type: string, loaded: number): void {
     const total = loaded === 0 && this.#head === null ? 0 : (this.#head?.totalBytes ?? 0);
-    this.#natives.fireProgress(this.#xhr, type, { lengthComputable: total > 0, loaded, total });
+    this.#fireProgress(type, { lengthComputable: total > 0, loaded, total });
   }
 }
 

@@ -2,6 +2,7 @@
  * Carrying script (MAIN world). The background brings it into a page together with the first port, so a page without
  * video does not load it.
  */
+import "../shared/handed-over";
 import type { MakeCarrier } from "../page/link";
 import { keepSourceTexts } from "../page/wrap";
 import type {

@@ -2,7 +2,20 @@
 import type { PageXhr, SiteBody, SiteEnd, SiteRequest } from "../shared/carry";
 import type { SiteHead } from "../shared/messages";
 import type { Natives } from "../page/natives";
-import { firstOf, globalOf, indexOf, isA, newTable, OwnPromise, partsOf, slice, trim } from "../shared/primordials";
+import {
+  apply,
+  firstOf,
+  globalOf,
+  indexOf,
+  isA,
+  memberOf,
+  newTable,
+  OwnPromise,
+  partsOf,
+  setterOf,
+  slice,
+  trim,
+} from "../shared/primordials";
 import { copyOfBuffer, OwnBytes, OwnTypeError } from "../shared/late-primordials";
 import { loadedOf } from "../shared/platform";
 import { wholeBlob } from "../shared/late-platform";
@@ -10,17 +23,20 @@ import { wholeBlob } from "../shared/late-platform";
 const HEADERS_RECEIVED = 2;
 const DONE = 4;
 
+const setType = setterOf("XMLHttpRequest", "responseType");
+/** Calls the method `name`. */
+export const callXhr = (name: string, of: XMLHttpRequest, ...args: unknown[]): unknown =>
+  apply(memberOf("XMLHttpRequest", name) as (...args: unknown[]) => unknown, of, args);
+
 export class SiteXhr implements SiteRequest {
   readonly native: XMLHttpRequest;
   readonly head: Promise<SiteHead>;
   readonly end: Promise<SiteEnd>;
   readonly copy: () => SiteBody;
   hasFailed = false;
-  readonly #natives: Natives;
 
   constructor(page: PageXhr, natives: Natives) {
     const native = (this.native = copyOf(page, natives));
-    this.#natives = natives;
     this.head = headOfXhr(native, natives);
     void this.#heedFailure();
     this.end = endOfXhr(native, natives);
@@ -37,22 +53,22 @@ export class SiteXhr implements SiteRequest {
   }
 
   abort(): void {
-    this.#natives.callXhr("abort", this.native);
+    callXhr("abort", this.native);
   }
 }
 
 /** A native object that asks what the page's object asks. Its timeout is the emulation's affair. */
 function copyOf({ xhr, asked }: PageXhr, natives: Natives): XMLHttpRequest {
   const copy = new natives.XMLHttpRequest();
-  natives.callXhr("open", copy, "GET", asked.address, true);
-  firstOf(asked.headers, (header) => void natives.callXhr("setRequestHeader", copy, header[0], header[1]));
-  if (asked.mime !== undefined) natives.callXhr("overrideMimeType", copy, asked.mime);
+  callXhr("open", copy, "GET", asked.address, true);
+  firstOf(asked.headers, (header) => void callXhr("setRequestHeader", copy, header[0], header[1]));
+  if (asked.mime !== undefined) callXhr("overrideMimeType", copy, asked.mime);
   copyType(xhr, copy, natives);
   return copy;
 }
 
 export function copyType(from: XMLHttpRequest, to: XMLHttpRequest, natives: Natives): void {
-  natives.setXhr("responseType", to, natives.getXhr("responseType", from));
+  setType(to, natives.getXhr("responseType", from) as XMLHttpRequestResponseType);
 }
 
 /** The head of the answer to `xhr`, which is not sent yet. */
@@ -63,7 +79,7 @@ export function headOfXhr(xhr: XMLHttpRequest, natives: Natives): Promise<SiteHe
       resolve({
         status: natives.getXhr("status", xhr) as number,
         url: natives.getXhr("responseURL", xhr) as string,
-        headers: headersIn(natives.callXhr("getAllResponseHeaders", xhr) as string),
+        headers: headersIn(callXhr("getAllResponseHeaders", xhr) as string),
       });
     });
     natives.listen(xhr, "loadend", () => reject(new OwnTypeError("no answer")));

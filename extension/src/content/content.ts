@@ -36,30 +36,29 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
   /** This content script has brought a port. After an update Firefox starts another one, which knows of no port. */
   let isUsed = false;
 
-  document.addEventListener(NEED_EVENT, () => {
+  hear(NEED_EVENT, () => {
     if (isOff || (frame?.isConnected === true && !keepFrame)) return;
     removeFrame();
     if (document.hidden) waitTimer = setTimeout(connect, hiddenWaitMs());
     else connect();
   });
 
-  document.addEventListener("visibilitychange", () => {
+  hear("visibilitychange", () => {
     if (waitTimer !== undefined && !document.hidden) connect();
   });
 
-  document.addEventListener(PLAIN_NEED_EVENT, (event) => {
+  hear(PLAIN_NEED_EVENT, async (event) => {
     const url = String((event as CustomEvent).detail);
-    void (!isOff && isThere() ? mayPlay(url) : Promise.resolve("no")).then((answer) => {
-      if (answer !== "no") bring("plain");
-      tell(PLAIN_ANSWER_EVENT, `${answer} ${url}`);
-    });
+    const answer = !isOff && isThere() ? await mayPlay(url) : "no";
+    if (answer !== "no") bring("plain");
+    tell(PLAIN_ANSWER_EVENT, `${answer} ${url}`);
   });
 
-  document.addEventListener(THERE_EVENT, (event) => {
+  hear(THERE_EVENT, (event) => {
     if (isUsed && isThere()) event.preventDefault();
   });
 
-  document.addEventListener(CONNECTED_EVENT, () => {
+  hear(CONNECTED_EVENT, () => {
     if (keepFrame) clearTimeout(lifeTimer);
     else removeFrame();
   });
@@ -144,8 +143,7 @@ function isThere(): boolean {
 
 /** Whether the viewer still lets the extension read this page. */
 async function mayRead(): Promise<boolean> {
-  const question: ToBackground = { to: "background", type: "may", origin: location.origin };
-  return (await chrome.runtime.sendMessage(question).catch(() => true)) !== false;
+  return (await ask({ type: "may", origin: location.origin }, () => true)) !== false;
 }
 
 /** Any script of the page can ask. */
@@ -155,9 +153,8 @@ let questions = 0;
 /** Whether the plain-video script may play `url` here (background/policies.ts). */
 async function mayPlay(url: string): Promise<PlainAnswer> {
   if (questions >= QUESTIONS_MAX) return "no";
-  const question: ToBackground = { to: "background", type: "plain", url, metaPolicies: metaPolicies() };
   questions += 1;
-  const answer = (await chrome.runtime.sendMessage(question).catch(() => "no")) as PlainAnswer;
+  const answer = (await ask({ type: "plain", url, metaPolicies: metaPolicies() }, () => "no")) as PlainAnswer;
   questions -= 1;
   return answer;
 }
@@ -173,10 +170,9 @@ function metaPolicies(): string[] {
 
 const metas = new MutationObserver(metaPolicies);
 metas.observe(document, { childList: true, subtree: true });
-document.addEventListener("DOMContentLoaded", () => metas.disconnect());
+hear("DOMContentLoaded", () => metas.disconnect());
 
-const started: ToBackground = { to: "background", type: "start", address: location.href };
-chrome.runtime.sendMessage(started).catch(() => undefined);
+void ask({ type: "start", address: location.href }, () => undefined);
 
 const brought = new Set<BroughtScript>();
 
@@ -187,8 +183,18 @@ const brought = new Set<BroughtScript>();
 function bring(script: BroughtScript): void {
   if (brought.has(script)) return;
   brought.add(script);
-  const need: ToBackground = { to: "background", type: "bring", script };
-  chrome.runtime.sendMessage(need).catch(() => brought.delete(script));
+  void ask({ type: "bring", script }, () => brought.delete(script));
+}
+
+type Question<Message = ToBackground> = Message extends unknown ? Omit<Message, "to"> : never;
+
+/** The background's answer, or that of `otherwise` if no background answers. */
+function ask(question: Question, otherwise: () => unknown): Promise<unknown> {
+  return chrome.runtime.sendMessage({ to: "background", ...question } as ToBackground).catch(otherwise);
+}
+
+function hear(type: string, listener: (event: Event) => void): void {
+  document.addEventListener(type, listener);
 }
 
 function tell(type: string, detail: string): void {

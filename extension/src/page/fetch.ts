@@ -5,7 +5,7 @@
 import type { CacheMode } from "@tributary/contract";
 import type { Carrier, MediaRequest } from "../shared/carry";
 import { carriedHeaders, isManifestUrl, mediaUrl } from "../shared/rules";
-import { isA, options, OwnURL, url as part, withoutHash } from "../shared/primordials";
+import { apply, isA, options, OwnURL, url as part, withoutHash } from "../shared/primordials";
 import { headerOf, headersOf, isAborted, requestOf, responseOf } from "../shared/platform";
 import type { Link } from "./link";
 import { natives, page } from "./natives";
@@ -32,7 +32,7 @@ export function patchFetch(original: Window["fetch"], link: Link, permits: Permi
   return wrapFunction(original, (target, receiver, args) => {
     const isCallable = receiver === undefined || receiver === null || receiver === window;
     const candidate = link.isNative || !isCallable ? null : candidateOf(args, link);
-    if (candidate === null) return natives.apply(target, receiver, args);
+    if (candidate === null) return apply(target, receiver, args);
     const { request, ...wanted } = candidate;
     const ask = (signal?: AbortSignal): Promise<Response> => askSite(request, wanted.url, link, permits, signal);
     const carrier = permits.allows(wanted.url) ? link.carrier : null;

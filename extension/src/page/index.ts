@@ -22,14 +22,20 @@ import { Link, type MakeCarrier } from "./link";
 import { keepForLater, type Kept } from "../shared/kept";
 import {
   blockedUri,
+  cancel,
+  close,
   dataOf,
-  detailOf,
   dispositionOf,
+  hear,
+  hide,
+  listen,
   natives,
   originOf,
   portsOf,
+  send,
+  start,
   stopMutations,
-  videoCountOf,
+  tell,
 } from "./natives";
 import { Permits, type HearListed } from "./permits";
 import { watchPlainVideos } from "./plain";
@@ -44,9 +50,9 @@ const permits = new Permits({
 });
 const link = new Link({
   permits,
-  summon: () => natives.tell(NEED_EVENT),
-  connected: () => natives.tell(CONNECTED_EVENT),
-  isThere: () => natives.tell(THERE_EVENT),
+  summon: () => tell(NEED_EVENT),
+  connected: () => tell(CONNECTED_EVENT),
+  isThere: () => tell(THERE_EVENT),
 });
 
 /**
@@ -57,42 +63,36 @@ function takePort(event: MessageEvent): void {
   if (!matches(/^(?:chrome|moz)-extension:/, originOf(event))) return;
   const port = portsOf(event)[0];
   if (dataOf(event) !== PORT_MESSAGE || port === undefined) return;
-  natives.hide(event);
+  hide(event);
   link.attach(portOf(port));
 }
 
 /** The port, as the browser's own functions use it. A getter or method of the page would meet it and could keep it. */
 function portOf(port: MessagePort): PortLike<ToTransport> {
   const own: PortLike<ToTransport> = {
-    postMessage: (message, transfer = []) => natives.send(port, message, transfer),
+    postMessage: (message, transfer = []) => send(port, message, transfer),
     onmessage: null,
-    close: () => natives.close(port),
+    close: () => close(port),
   };
-  natives.listen<MessageEvent>(port, "message", (event) =>
-    own.onmessage?.({ data: dataOf(event) as unknown } as MessageEvent),
-  );
-  natives.start(port);
+  listen<MessageEvent>(port, "message", (event) => own.onmessage?.({ data: dataOf(event) as unknown } as MessageEvent));
+  start(port);
   return own;
 }
 
 const kept = keepForLater();
 
-function listen(): void {
-  natives.listen(window, "message", takePort);
-  natives.listen(document, SECOND_EVENT, natives.cancel);
-  natives.listen<CustomEvent<(given: Kept) => void>>(document, KEPT_EVENT, (event) => detailOf(event)(kept));
-  natives.listen<CustomEvent<MakeCarrier>>(document, CARRY_READY_EVENT, (event) =>
-    link.equip(detailOf(event)(link, natives)),
-  );
-  natives.listen<SecurityPolicyViolationEvent>(window, "securitypolicyviolation", (event) => {
+function listenToOthers(): void {
+  listen(window, "message", takePort);
+  listen(document, SECOND_EVENT, cancel);
+  hear<(given: Kept) => void>(KEPT_EVENT, (take) => take(kept));
+  hear<MakeCarrier>(CARRY_READY_EVENT, (make) => link.equip(make(link, natives)));
+  listen<SecurityPolicyViolationEvent>(window, "securitypolicyviolation", (event) => {
     if (dispositionOf(event) === "report") permits.refuse(blockedUri(event));
   });
-  natives.listen<CustomEvent>(document, SWITCH_EVENT, (event) => link.switch(detailOf(event) === "on"));
+  hear(SWITCH_EVENT, (state) => link.switch(state === "on"));
   // The rules were parsed before they were stored. A page that forges them misleads only itself: the transport has its
   // own.
-  natives.listen<CustomEvent<string>>(document, RULES_EVENT, (event) =>
-    useRules(parseJson(detailOf(event)) as RuleSet),
-  );
+  hear<string>(RULES_EVENT, (rules) => useRules(parseJson(rules) as RuleSet));
 }
 
 /**
@@ -118,21 +118,20 @@ function takeListed(hear: HearListed): void {
 /** Asks for a port as soon as a loading page has a `<video>`, so that the port is ready before the player. */
 function prepareForVideo(): void {
   /* eslint-disable tributary/primordials -- This runs before the page. */
-  const videos = document.getElementsByTagName("video");
   const observer = new MutationObserver(() => {
-    if (videoCountOf(videos) === 0) return;
+    if (nodeCount(select(document, "video")) === 0) return;
     stopMutations(observer);
     link.prepare();
   });
   observer.observe(document, { childList: true, subtree: true });
   /* eslint-enable tributary/primordials */
-  natives.listen(window, "load", () => stopMutations(observer));
+  listen(window, "load", () => stopMutations(observer));
 }
 
 // A page with an opaque origin gets no port, so nothing is patched there. Firefox runs this script again in open pages
 // when the extension is enabled or updated, where the first one stays.
-if (window.origin !== "null" && !natives.tell(SECOND_EVENT)) {
-  listen();
+if (window.origin !== "null" && !tell(SECOND_EVENT)) {
+  listenToOthers();
   keepSourceTexts();
   window.fetch = patchFetch(window.fetch, link, permits);
   patchXhr(link, permits);

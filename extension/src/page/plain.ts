@@ -7,22 +7,21 @@ import { MEDIA_EVENTS, type Heard, type PlainScript } from "../shared/plain";
 import { mediaUrl } from "../shared/rules";
 import {
   add,
-  addTo,
+  apply,
   firstOf,
   indexOf,
   isA,
   matches,
-  newSet,
+  newTable,
   Notes,
   options,
-  removeFrom,
   slice,
   url as part,
 } from "../shared/primordials";
 import { bodyOf, cancelBody, eventOf, pageMs, responseOf, wholeBody } from "../shared/platform";
 import type { PlainAnswer } from "../shared/runtime";
 import type { Link } from "./link";
-import { detailOf, natives, VideoElement, videoOf } from "./natives";
+import { hear, hide, listen, natives, tell, VideoElement, videoOf } from "./natives";
 import type { Permits } from "./permits";
 import { wrapFunction } from "./wrap";
 
@@ -49,12 +48,11 @@ export function watchPlainVideos(link: Link, permits: Permits): void {
   /** The address for which a video's takeover was begun. */
   const begunOf = new Notes<HTMLVideoElement, string>();
 
-  natives.listen<CustomEvent<PlainScript>>(document, PLAIN_READY_EVENT, (event) => {
-    script ??= detailOf(event) as PlainScript;
+  hear<PlainScript>(PLAIN_READY_EVENT, (ready) => {
+    script ??= ready;
     takeAnswered();
   });
-  natives.listen<CustomEvent<string>>(document, PLAIN_ANSWER_EVENT, (event) => {
-    const told = detailOf(event) as string;
+  hear<string>(PLAIN_ANSWER_EVENT, (told) => {
     const space = indexOf(told, " ");
     firstOf(waiting, (each) => {
       if (each.url === slice(told, space + 1)) each.answer = slice(told, 0, space);
@@ -78,17 +76,17 @@ export function watchPlainVideos(link: Link, permits: Permits): void {
       script?.take(video, heard, link, natives);
   }
 
-  /** Hears each event before any script of the page does. */
-  function hear(event: Event): void {
+  /** Comes before any script of the page. */
+  function note(event: Event): void {
     const { target: video, type } = eventOf(event);
     if (!isA(VideoElement, video) || !event.isTrusted) return;
-    if (script?.hides(video, type) === true) return natives.hide(event);
+    if (script?.hides(video, type) === true) return hide(event);
     if (type === "emptied") heardOf.delete(video);
-    const heard = heardOf.get(video) ?? newSet();
+    const heard = heardOf.get(video) ?? newTable<true>();
     heardOf.set(video, heard);
-    addTo(heard, type);
-    if (type === "waiting") firstOf(REPEATED, (each) => removeFrom(heard, each));
-    if (type === "play") removeFrom(heard, "playing");
+    heard[type] = true;
+    if (type === "waiting") firstOf(REPEATED, (each) => void delete heard[each]);
+    if (type === "play") delete heard.playing;
     // After a `<source>` that fails the browser loads the next one without another `loadstart`.
     const isNextSource = type === "loadedmetadata" && begunOf.get(video) !== videoOf.url(video);
     if (type === "loadstart" || isNextSource) begin(video, heard);
@@ -98,7 +96,7 @@ export function watchPlainVideos(link: Link, permits: Permits): void {
     const address = videoOf.url(video);
     begunOf.set(video, address);
     const url = link.isNative ? null : mediaUrl(address);
-    if (url === null || !matches(FILE, part.path(url))) return;
+    if (url === null || !matches(FILE, part.pathname(url))) return;
     // With `none` the browser loads nothing before the video plays.
     if (videoOf.preload(video) !== "none") {
       link.prepare();
@@ -106,10 +104,10 @@ export function watchPlainVideos(link: Link, permits: Permits): void {
     }
     if (waiting.length >= WAITING_MAX) return;
     add(waiting, { video, heard, url: address });
-    natives.tell(PLAIN_NEED_EVENT, address);
+    tell(PLAIN_NEED_EVENT, address);
   }
 
-  firstOf(MEDIA_EVENTS, (type) => natives.listen<Event>(window, type, hear));
+  firstOf(MEDIA_EVENTS, (type) => listen<Event>(window, type, note));
   keepPlaying((video, sinceMs) => script?.hasInterrupted(video, sinceMs) === true);
 }
 
@@ -127,7 +125,7 @@ function keepPlaying(hasInterrupted: PlainScript["hasInterrupted"]): void {
   // eslint-disable-next-line tributary/primordials -- This runs before the page.
   HTMLMediaElement.prototype.play = wrapFunction(natives.play, function play(target, receiver, args): unknown {
     const sinceMs = pageMs();
-    const playing = natives.apply(target, receiver, args) as Promise<void> | undefined;
+    const playing = apply(target, receiver, args) as Promise<void> | undefined;
     return (
       playing &&
       goOn(playing, (): unknown => {

@@ -8,9 +8,11 @@ import type { MediaRequest, XhrAsk, XhrEmulation } from "../shared/carry";
 import { carriedHeaders, isManifestUrl, isNativeForm, mediaUrl } from "../shared/rules";
 import {
   add,
+  apply,
   firstOf,
   lowerCase,
   matches,
+  methodOf,
   newTable,
   Notes,
   upperCase,
@@ -19,7 +21,7 @@ import {
 } from "../shared/primordials";
 import { loadedOf } from "../shared/platform";
 import type { Link } from "./link";
-import { natives, page } from "./natives";
+import { getXhr, listen, natives, page } from "./natives";
 import type { Answered, Permits } from "./permits";
 import { attempt, patchProperty, type AnyFunction } from "./wrap";
 
@@ -48,6 +50,8 @@ const PATCHED = {
   set: ["responseType", "withCredentials", "timeout"],
 } as const;
 
+const sendXhr = methodOf<Xhr, [], void>("XMLHttpRequest", "send");
+
 export function patchXhr(link: Link, permits: Permits): void {
   const states = new Notes<Xhr, Opened>();
   /** Objects whose `upload` the page has. A listener there makes the browser ask another host for permission first. */
@@ -58,7 +62,7 @@ export function patchXhr(link: Link, permits: Permits): void {
     if (name === "open") return open(opened?.emulation, target, xhr, args);
     if (opened?.emulation && name !== "upload") return opened.emulation.answer(name, target, args);
     if (opened && name === "send") return send(opened, target, xhr, args);
-    const value: unknown = natives.apply(target, xhr, args);
+    const value: unknown = apply(target, xhr, args);
     if (name === "upload") uploading.set(xhr, true);
     if (name === "response") opened?.see?.(value);
     if (opened && name === "setRequestHeader") add(opened.headers, [`${args[0]}`, `${args[1]}`]);
@@ -69,7 +73,7 @@ export function patchXhr(link: Link, permits: Permits): void {
   function open(before: XhrEmulation | null | undefined, target: AnyFunction, xhr: Xhr, args: unknown[]): void {
     const isChanged = before?.forget();
     try {
-      natives.apply(target, xhr, args);
+      apply(target, xhr, args);
     } finally {
       if (before) states.delete(xhr);
     }
@@ -79,13 +83,13 @@ export function patchXhr(link: Link, permits: Permits): void {
   }
 
   function send(opened: Opened, target: AnyFunction, xhr: Xhr, args: unknown[]): unknown {
-    const sendItself = (): unknown => natives.apply(target, xhr, args);
+    const sendItself = (): unknown => apply(target, xhr, args);
     const mayAskFirst = uploading.get(xhr) === true && !!opened.url && part.origin(opened.url) !== location.origin;
     const request = link.isNative || mayAskFirst ? null : carriedRequest(xhr, opened, args[0]);
     if (request === null) return sendItself();
     const noteAnswer = (of: Xhr): void =>
-      natives.listen(of, "load", (event) => {
-        const seen = (name: string): unknown => natives.getXhr(name, of);
+      listen(of, "load", (event) => {
+        const seen = (name: string): unknown => getXhr(name, of);
         const answer = { status: seen("status"), statusText: seen("statusText") } as Answered;
         permits.note(request.url, seen("responseURL") as string, answer);
         link.prepare();
@@ -99,7 +103,7 @@ export function patchXhr(link: Link, permits: Permits): void {
     }
     const sendNatively = (copy: Xhr): void => {
       noteAnswer(copy);
-      natives.callXhr("send", copy);
+      sendXhr(copy);
     };
     try {
       opened.emulation = carrier.emulate({ xhr, asked: opened, sendNatively }, request);
@@ -135,8 +139,8 @@ function openedBy(args: unknown[]): Opened {
 
 function carriedRequest(xhr: Xhr, opened: Opened, body: unknown): MediaRequest | null {
   const { url, headers } = opened;
-  const isBare = (body ?? null) === null && natives.getXhr("withCredentials", xhr) === false;
-  if (url === null || !isBare || isNativeForm(natives.getXhr("responseType", xhr), opened.mime)) return null;
+  const isBare = (body ?? null) === null && getXhr("withCredentials", xhr) === false;
+  if (url === null || !isBare || isNativeForm(getXhr("responseType", xhr), opened.mime)) return null;
   const names = newTable<true>();
   for (let at = 0; at < headers.length; at++) {
     const name = lowerCase(headers[at]![0]);

@@ -1,4 +1,5 @@
 import type { Natives } from "../page/natives";
+import type { Heard } from "../shared/plain";
 import type { HeldVideo } from "./hold";
 
 /** The parts of a media element that matter here: what it is told to load, and what it loads. */
@@ -104,6 +105,8 @@ const fileOf = (video: FakeVideo): string | undefined => script.fileOf(asVideo(v
 const hides = (video: FakeVideo, type: string): boolean => script.hides(asVideo(video), type);
 const attributeOf = (video: FakeVideo): string | undefined => video.attributes.get("src");
 
+const heardOf = (types: readonly string[]): Heard => Object.fromEntries(types.map((type) => [type, true]));
+
 /** A video whose file the browser has loaded. */
 function make(given: Partial<FakeVideo> = { src: A }): FakeVideo {
   const video = Object.assign(new FakeVideo(), given);
@@ -114,7 +117,7 @@ function make(given: Partial<FakeVideo> = { src: A }): FakeVideo {
 
 function take(video: FakeVideo, heard: readonly string[] = []): { own: HeldVideo; types: string[] } {
   const types: string[] = [];
-  const own = script.hold(asVideo(video), fileOf(video)!, new Set(heard), natives, (type) => types.push(type));
+  const own = script.hold(asVideo(video), fileOf(video)!, heardOf(heard), natives, (type) => types.push(type));
   expect(attributeOf(video)).toMatch(OURS);
   return { own, types };
 }

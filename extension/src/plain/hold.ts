@@ -114,7 +114,7 @@ export function hold(
     isOver: false,
     heard,
     durationSec: video.duration,
-    veil: new Veil(new Set(), { isPaused: true, isAtStart: true }),
+    veil: new Veil(newTable(), { isPaused: true, isAtStart: true }),
     before: new Map(),
     switchedMs: 0,
     hear,
@@ -189,7 +189,7 @@ function reload(video: HTMLVideoElement, state: State, change: () => void): void
   if (currentTime > 0) seek(video, currentTime);
   if (!paused) Promise.resolve(apply(state.natives.play, video, [])).catch(() => undefined);
   // Another load would begin a video with `autoplay` anew, although it was paused.
-  else if (state.heard.has("play")) apply(native.pause, video, []);
+  else if ("play" in state.heard) apply(native.pause, video, []);
 }
 
 function seek(video: HTMLMediaElement, sec: number): void {

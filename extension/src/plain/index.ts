@@ -1,6 +1,7 @@
 /**
  * Plain-video script (MAIN world). The background brings it into a page when the first plain `<video>` begins to load.
  */
+import "../shared/handed-over";
 import { PLAIN_READY_EVENT, SWITCH_EVENT } from "../shared/names";
 import type { PlainScript } from "../shared/plain";
 import { keepSourceTexts } from "../page/wrap";

@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { box, full, headerOf, u32, unpack, view } from "./boxes";
+import { box, full, headerOf, u32, u64, uint64, unpack, type Bytes } from "./boxes";
 import { Unsupported, fragment, parseMovie, piecesOf, type Movie } from "./mp4";
 
 const file = new Uint8Array(readFileSync(path.join(__dirname, "../../../lab/stack/sample/media/progressive.mp4")));
+const view = (bytes: Bytes): DataView<ArrayBuffer> => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 const moovOf = (bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> => {
   const [ftyp, moov] = unpack(bytes.subarray(0, 32 + 17249));
   return bytes.slice(8 + (ftyp?.body.length ?? 0), 16 + (ftyp?.body.length ?? 0) + (moov?.body.length ?? 0));
@@ -116,3 +117,10 @@ test("boxes: 64-bit sizes, a box up to the end of the file, and bytes that are n
   expect(headerOf(new Uint8Array(15))).toBeUndefined();
   expect(() => headerOf(new Uint8Array(16).fill(1))).toThrow(RangeError);
 });
+
+test.each([0, 1, 2 ** 32 - 1, 2 ** 32, 2 ** 53 - 1])("boxes: %d is written and read", (value) =>
+  expect([uint64(u64(value), 0), Number(view(u64(value)).getBigUint64(0))]).toEqual([value, value]),
+);
+
+test("boxes: a number below zero is written as two's complement", () =>
+  expect(Number(view(u64(-5)).getBigInt64(0))).toBe(-5));

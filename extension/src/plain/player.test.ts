@@ -76,7 +76,7 @@ function make() {
     }));
     Object.assign(globalThis, { MediaSource: { isTypeSupported: () => true } });
     const { playFile } = await import("./player");
-    playFile(video as unknown as HTMLVideoElement, A, new Set(), link, natives);
+    playFile(video as unknown as HTMLVideoElement, A, {}, link, natives);
   };
   return { buffer, media, video, asked, seen, restored, begin };
 }

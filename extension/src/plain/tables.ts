@@ -1,5 +1,7 @@
 /** Tables: reads the samples of a track from its sample tables (ISO/IEC 14496-12 §8.6, §8.7). Pure. */
-import { view, type Box } from "./boxes";
+import { boxIn, int32, OwnRangeError, uint32, uint64, type Box, type Bytes } from "./boxes";
+import { globalOf } from "../shared/primordials";
+import { min, OwnBytes } from "../shared/late-primordials";
 
 export interface Sample {
   /** In the track's units. */
@@ -16,12 +18,13 @@ export interface Sample {
 /** 24 hours at 60 frames a second have 5.2 million samples. A file with more is not read into memory. */
 const SAMPLES_MAX = 6_000_000;
 
+const Numbers = globalOf("Float64Array");
+
 export class Tables {
   readonly count: number;
   readonly #times: Float64Array;
-  readonly #durations: Uint32Array;
-  readonly #offsets: Int32Array;
-  readonly #sizes: Uint32Array;
+  readonly #offsets: Float64Array;
+  readonly #sizes: Float64Array;
   readonly #positions: Float64Array;
   readonly #syncs: Uint8Array;
 
@@ -30,29 +33,27 @@ export class Tables {
    * other.
    */
   constructor(stbl: readonly Box[], shift: number) {
-    const find = (type: string): DataView<ArrayBuffer> | undefined => {
-      const found = stbl.find((box) => box.type === type);
-      return found && view(found.body);
-    };
-    this.#sizes = readSizes(find("stsz"));
-    this.count = this.#sizes.length;
-    this.#durations = Uint32Array.from(expand(find("stts"), this.count));
-    this.#times = new Float64Array(this.count + 1);
-    for (let index = 0; index < this.count; index++)
-      this.#times[index + 1] = (this.#times[index] ?? 0) + (this.#durations[index] ?? 0);
+    const find = (type: string): Bytes | undefined => boxIn(stbl, type)?.body;
+    const stsz = find("stsz");
+    if (stsz === undefined) throw new OwnRangeError("no sample sizes");
+    const count = (this.count = uint32(stsz, 8));
+    if (count > SAMPLES_MAX) throw new OwnRangeError(`${count} samples`);
+    this.#sizes = readSizes(stsz, count);
+    const durations = expand(find("stts"), count);
+    this.#times = new Numbers(count + 1);
+    for (let index = 0; index < count; index++) this.#times[index + 1] = this.#times[index]! + durations[index]!;
     const composition = find("ctts");
-    this.#offsets =
-      composition === undefined ? new Int32Array(this.count) : Int32Array.from(expand(composition, this.count));
-    for (let index = 0; index < this.count; index++) this.#offsets[index] = (this.#offsets[index] ?? 0) - shift;
-    this.#positions = readPositions(find("stco"), find("co64"), find("stsc"), this.#sizes);
-    this.#syncs = readSyncs(find("stss"), this.count);
+    this.#offsets = composition === undefined ? new Numbers(count) : expand(composition, count);
+    for (let index = 0; index < count; index++) this.#offsets[index]! -= shift;
+    this.#positions = readPositions(find("stco"), find("co64"), find("stsc"), this.#sizes, count);
+    this.#syncs = readSyncs(find("stss"), count);
   }
 
   at(index: number): Sample {
     return {
       decodeTime: this.#times[index] ?? 0,
       offsetTime: this.#offsets[index] ?? 0,
-      duration: this.#durations[index] ?? 0,
+      duration: (this.#times[index + 1] ?? 0) - (this.#times[index] ?? 0),
       position: this.#positions[index] ?? 0,
       bytes: this.#sizes[index] ?? 0,
       isSync: this.#syncs[index] === 1,
@@ -68,7 +69,8 @@ export class Tables {
 
   /** The first sample with a decoding time of `time` or later. */
   firstFrom(time: number): number {
-    let [low, high] = [0, this.count];
+    let low = 0;
+    let high = this.count;
     while (low < high) {
       const middle = (low + high) >> 1;
       if ((this.#times[middle] ?? 0) < time) low = middle + 1;
@@ -78,58 +80,60 @@ export class Tables {
   }
 }
 
-function readSizes(stsz: DataView | undefined): Uint32Array {
-  if (stsz === undefined) throw new RangeError("no sample sizes");
-  const [same, count] = [stsz.getUint32(4), stsz.getUint32(8)];
-  if (count > SAMPLES_MAX) throw new RangeError(`${count} samples`);
-  return Uint32Array.from({ length: count }, (_, index) => (same === 0 ? stsz.getUint32(12 + 4 * index) : same));
+function readSizes(stsz: Bytes, count: number): Float64Array {
+  const same = uint32(stsz, 4);
+  const sizes = new Numbers(count);
+  for (let index = 0; index < count; index++) sizes[index] = same === 0 ? uint32(stsz, 12 + 4 * index) : same;
+  return sizes;
 }
 
 /** Expands the runs of (count, value) in `stts` and `ctts`. */
-function expand(table: DataView | undefined, count: number): Float64Array {
-  const values = new Float64Array(count);
-  const runCount = table?.getUint32(4) ?? 0;
+function expand(table: Bytes | undefined, count: number): Float64Array {
+  const values = new Numbers(count);
+  const runCount = table === undefined ? 0 : uint32(table, 4);
   let at = 0;
   for (let run = 0; run < runCount && table !== undefined; run++) {
-    const until = at + table.getUint32(8 + 8 * run);
-    values.fill(table.getInt32(12 + 8 * run), at, Math.min(until, count));
+    const until = at + uint32(table, 8 + 8 * run);
+    const value = int32(table, 12 + 8 * run);
+    for (let sample = at, end = min(until, count); sample < end; sample++) values[sample] = value;
     at = until;
   }
-  if (at !== count) throw new RangeError(`a table of ${at} samples for ${count}`);
+  if (at !== count) throw new OwnRangeError(`a table of ${at} samples for ${count}`);
   return values;
 }
 
 function readPositions(
-  stco: DataView | undefined,
-  co64: DataView | undefined,
-  stsc: DataView | undefined,
-  sizes: Uint32Array,
+  stco: Bytes | undefined,
+  co64: Bytes | undefined,
+  stsc: Bytes | undefined,
+  sizes: Float64Array,
+  count: number,
 ): Float64Array {
   const chunks = stco ?? co64;
-  if (chunks === undefined || stsc === undefined) throw new RangeError("no chunks");
-  const chunkCount = chunks.getUint32(4);
-  const runCount = stsc.getUint32(4);
-  const positions = new Float64Array(sizes.length);
+  if (chunks === undefined || stsc === undefined) throw new OwnRangeError("no chunks");
+  const chunkCount = uint32(chunks, 4);
+  const runCount = uint32(stsc, 4);
+  const positions = new Numbers(count);
   let sample = 0;
   for (let run = 0; run < runCount; run++) {
-    const next = run + 1 < runCount ? stsc.getUint32(8 + 12 * (run + 1)) - 1 : chunkCount;
-    const perChunk = stsc.getUint32(12 + 12 * run);
-    for (let chunk = stsc.getUint32(8 + 12 * run) - 1; chunk < next && sample < sizes.length; chunk++) {
-      let position = stco === undefined ? Number(chunks.getBigUint64(8 + 8 * chunk)) : chunks.getUint32(8 + 4 * chunk);
-      for (let index = 0; index < perChunk && sample < sizes.length; index++) {
+    const next = run + 1 < runCount ? uint32(stsc, 8 + 12 * (run + 1)) - 1 : chunkCount;
+    const perChunk = uint32(stsc, 12 + 12 * run);
+    for (let chunk = uint32(stsc, 8 + 12 * run) - 1; chunk < next && sample < count; chunk++) {
+      let position = stco === undefined ? uint64(chunks, 8 + 8 * chunk) : uint32(chunks, 8 + 4 * chunk);
+      for (let index = 0; index < perChunk && sample < count; index++) {
         positions[sample] = position;
-        position += sizes[sample++] ?? 0;
+        position += sizes[sample++]!;
       }
     }
   }
-  if (sample !== sizes.length) throw new RangeError(`chunks of ${sample} samples for ${sizes.length}`);
+  if (sample !== count) throw new OwnRangeError(`chunks of ${sample} samples for ${count}`);
   return positions;
 }
 
 /** Marks the sync samples. Without the table every sample is a sync sample. */
-function readSyncs(stss: DataView | undefined, count: number): Uint8Array {
-  const syncs = new Uint8Array(count);
-  if (stss === undefined) return syncs.fill(1);
-  for (let entry = 0; entry < stss.getUint32(4); entry++) syncs[stss.getUint32(8 + 4 * entry) - 1] = 1;
+function readSyncs(stss: Bytes | undefined, count: number): Uint8Array {
+  const syncs = new OwnBytes(count);
+  const marked = stss === undefined ? count : uint32(stss, 4);
+  for (let entry = 0; entry < marked; entry++) syncs[stss === undefined ? entry : uint32(stss, 8 + 4 * entry) - 1] = 1;
   return syncs;
 }

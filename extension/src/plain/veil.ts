@@ -3,8 +3,7 @@
  * and the second one repeats them. Pure.
  */
 import { FILE_EVENTS, LOAD_EVENTS, type Heard } from "../shared/plain";
-import { addTo, firstOf, isOneOf, newSet, partsOf, removeFrom, startsWith } from "../shared/primordials";
-import { clear, countOf, isIn } from "../shared/late-primordials";
+import { firstOf, isOneOf, newTable, partsOf, startsWith } from "../shared/primordials";
 
 const FILE = partsOf(FILE_EVENTS, " ");
 const LOAD = partsOf(LOAD_EVENTS, " ");
@@ -13,23 +12,24 @@ const STAGES = ["loadedmetadata", "loadeddata", "canplay", "playing"];
 
 export class Veil {
   /** Events that the page has heard and that come again. */
-  readonly #again = newSet();
-  readonly #awaited = newSet();
+  #again: Heard = newTable();
+  #awaited: Heard = newTable();
   #soughtSec: number | null = null;
 
   /** `isAtStart` says that the second load need not seek to the position of the first. */
   constructor(heard: Heard, { isPaused, isAtStart }: { isPaused: boolean; isAtStart: boolean }) {
-    const note = (to: Set<string>, types: readonly string[]): void =>
+    const note = (to: Heard, types: readonly string[]): void =>
       void firstOf(types, (type) => {
-        if (isIn(heard, type) && !(isPaused && startsWith(type, "play"))) addTo(to, type);
+        if (type in heard && !(isPaused && startsWith(type, "play"))) to[type] = true;
       });
     note(this.#again, FILE);
     note(this.#awaited, STAGES);
-    if (!isAtStart) addTo(this.#awaited, "seeked");
+    if (!isAtStart) this.#awaited.seeked = true;
   }
 
   get isUp(): boolean {
-    return countOf(this.#awaited) > 0;
+    for (const _ in this.#awaited) return true;
+    return false;
   }
 
   /** Where the page has sought behind the veil; null if it has not. */
@@ -40,9 +40,10 @@ export class Veil {
   /** Takes an event of the video. True if the page must not hear it. */
   hides(type: string): boolean {
     const { isUp } = this;
-    const isAgain = removeFrom(this.#again, type);
-    removeFrom(this.#awaited, type);
-    if (type === "pause") removeFrom(this.#awaited, "playing");
+    const isAgain = type in this.#again;
+    delete this.#again[type];
+    delete this.#awaited[type];
+    if (type === "pause") delete this.#awaited.playing;
     if (isAgain || !isUp || !isOneOf(LOAD, type)) return isAgain;
     return !(this.#soughtSec !== null && startsWith(type, "seek"));
   }
@@ -50,12 +51,12 @@ export class Veil {
   /** The page itself seeks. */
   noteSeek(sec: number): void {
     this.#soughtSec = sec;
-    addTo(this.#awaited, "seeked");
+    this.#awaited.seeked = true;
   }
 
   /** Ends the veil. What comes now, the page hears. */
   lift(): void {
-    clear(this.#awaited);
-    clear(this.#again);
+    this.#awaited = newTable();
+    this.#again = newTable();
   }
 }

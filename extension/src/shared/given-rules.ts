@@ -37,8 +37,8 @@ function parseRule(value: unknown): GivenRule | undefined {
 
 /** The decision of the first rule that matches; undefined if no rule matches. */
 export function givenAnswer(rules: readonly GivenRule[], url: URL): boolean | undefined {
-  const rule = firstOf(rules, ({ host, path }) => isHost(host, part.host(url)) && isPath(path, part.path(url)));
-  return rule && rule.carried && !matches(NEVER_CARRIED, part.path(url));
+  const rule = firstOf(rules, ({ host, path }) => isHost(host, part.hostname(url)) && isPath(path, part.pathname(url)));
+  return rule && rule.carried && !matches(NEVER_CARRIED, part.pathname(url));
 }
 
 function isHost(pattern: string, hostname: string): boolean {

@@ -1,15 +1,14 @@
 /**
  * Kept: objects of the language and the browser with all their members, as they were before a script of the page could
- * replace any. The page script keeps them at document start. Scripts that come into the page later ask it for them.
- * Elsewhere no page is near, so each context keeps its own.
+ * replace any. The page script keeps them at document start. Scripts that come into the page later get them from it
+ * (handed-over.ts). Elsewhere no page is near, so each context keeps its own.
  */
-import { KEPT_EVENT } from "./names";
-
 /** What only later scripts need. */
 const LATER =
-  "AbortController ArrayBuffer Blob DOMException DataView Date HTMLLinkElement Math " +
-  "MediaSource Navigator PerformanceResourceTiming ReadableByteStreamController ReadableStreamBYOBRequest " +
-  "ReadableStreamDefaultReader ServiceWorkerContainer TimeRanges TypeError TypedArray Uint8Array navigator";
+  "AbortController ArrayBuffer Blob DOMException Date Error Float64Array HTMLLinkElement Math MediaSource Navigator " +
+  "Number PerformanceResourceTiming RangeError ReadableByteStreamController ReadableStreamBYOBRequest " +
+  "ReadableStreamDefaultReader ServiceWorkerContainer TimeRanges TypeError TypedArray Uint8Array " +
+  "navigator";
 
 type Members = Readonly<Record<PropertyKey, PropertyDescriptor | undefined>>;
 
@@ -21,7 +20,12 @@ export interface KeptObject {
 }
 export type Kept = Readonly<Record<string, KeptObject | undefined>>;
 
-const kept = handedOver() ?? ({ __proto__: null } as unknown as Record<string, KeptObject | undefined>);
+let kept = { __proto__: null } as unknown as Record<string, KeptObject | undefined>;
+
+/** Has this context use what another one kept. */
+export function useKept(given: Kept): void {
+  kept = given as typeof kept;
+}
 
 /** The global object `name`; undefined if there is none. */
 export function keptOf(name: string): KeptObject | undefined {
@@ -45,12 +49,4 @@ function membersOf(owner: object): Members {
   const members = Object.getOwnPropertyDescriptors(owner) as Record<PropertyKey, PropertyDescriptor>;
   Reflect.ownKeys(members).forEach((name) => Object.freeze(members[name]));
   return Object.freeze(members);
-}
-
-/** A page that breaks this keeps the later scripts out, and stays direct. */
-function handedOver(): Record<string, KeptObject | undefined> | undefined {
-  let handed: ReturnType<typeof handedOver>;
-  const detail = (answer: typeof handed): unknown => (handed = answer);
-  if (typeof document === "object") document.dispatchEvent(new CustomEvent(KEPT_EVENT, { detail }));
-  return handed;
 }

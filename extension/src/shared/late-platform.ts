@@ -51,6 +51,7 @@ export async function soon(action: () => void): Promise<void> {
   action();
 }
 
+export const OwnProgress = globalOf("ProgressEvent");
 export const progressOf = readerOf("ProgressEvent", "loaded", "total", "lengthComputable");
 
 export const resourceOf = readerOf(

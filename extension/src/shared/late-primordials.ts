@@ -10,6 +10,7 @@ export const min = staticOf("Math", "min") as typeof Math.min;
 export const max = staticOf("Math", "max") as typeof Math.max;
 export const round = staticOf("Math", "round") as typeof Math.round;
 
+export const OwnError = globalOf("Error");
 export const OwnTypeError = globalOf("TypeError");
 
 /** In the order of their letters. */
@@ -22,10 +23,6 @@ export function sorted(names: readonly string[]): string[] {
   });
   return list;
 }
-
-export const isIn = methodOf<Set<string>, [string], boolean>("Set", "has");
-export const countOf = getterOf("Set", "size");
-export const clear = methodOf<Set<string>, [], void>("Set", "clear");
 
 export const hostAndPort = getterOf("URL", "host");
 

@@ -3,34 +3,34 @@
  */
 
 /** Events on `document` between the page script (MAIN world) and the content script (isolated world). */
-export const NEED_EVENT = "tributary-need";
-export const CONNECTED_EVENT = "tributary-connected";
+export const NEED_EVENT = "tby-need";
+export const CONNECTED_EVENT = "tby-connected";
 /** The page script asks whether what gave it the port is there. The content script cancels the event if it is. */
-export const THERE_EVENT = "tributary-there";
+export const THERE_EVENT = "tby-there";
 /** A page script that starts asks whether another one is in the page. The other one cancels the event. */
-export const SECOND_EVENT = "tributary-second";
+export const SECOND_EVENT = "tby-second";
 /** Its `detail` is a string: `off` when the viewer turns the extension off, `on` when it is on again. */
-export const SWITCH_EVENT = "tributary-switch";
+export const SWITCH_EVENT = "tby-switch";
 
 /**
  * A script that comes into the page later asks the page script for what it kept (kept.ts). The event's `detail` is a
  * function that takes it.
  */
-export const KEPT_EVENT = "tributary-kept";
+export const KEPT_EVENT = "tby-kept";
 /** The carrying script has loaded. The event's `detail` is a MakeCarrier. */
-export const CARRY_READY_EVENT = "tributary-carry-ready";
+export const CARRY_READY_EVENT = "tby-carry";
 /** The page script needs the plain-video script. Its `detail` is the address of the video. */
-export const PLAIN_NEED_EVENT = "tributary-plain-need";
+export const PLAIN_NEED_EVENT = "tby-video";
 /** Its `detail` is a PlainAnswer, a space and the address of the video. */
-export const PLAIN_ANSWER_EVENT = "tributary-plain-answer";
+export const PLAIN_ANSWER_EVENT = "tby-answer";
 /** The plain-video script has loaded. The event's `detail` is a PlainScript. */
-export const PLAIN_READY_EVENT = "tributary-plain-ready";
+export const PLAIN_READY_EVENT = "tby-plain";
 
 /** Its `detail` is a RuleSet as JSON text. */
-export const RULES_EVENT = "tributary-rules";
+export const RULES_EVENT = "tby-rules";
 
 /** The frame's message to the page that carries the port. */
-export const PORT_MESSAGE = "tributary-port";
+export const PORT_MESSAGE = "tby-port";
 
 /** Scripts that the background brings into a page when it needs them. */
 export const BROUGHT_SCRIPTS = { carry: "carry.js", plain: "plain.js" } as const;

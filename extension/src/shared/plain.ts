@@ -4,7 +4,7 @@
  */
 import type { Link } from "../page/link";
 import type { Natives } from "../page/natives";
-import { partsOf } from "./primordials";
+import { partsOf, type Table } from "./primordials";
 
 /** Events that a page hears once while a file loads and begins to play. */
 export const FILE_EVENTS =
@@ -14,7 +14,7 @@ export const LOAD_EVENTS = "abort emptied suspend stalled waiting ratechange tim
 export const MEDIA_EVENTS = partsOf(`${FILE_EVENTS} ${LOAD_EVENTS} pause error`, " ");
 
 /** The types of events that the page heard of a video since it began to load its file. */
-export type Heard = Set<string>;
+export type Heard = Table<true>;
 
 export interface PlainScript {
   /** Takes over a video that began to load a file. */

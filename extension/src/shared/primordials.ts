@@ -119,10 +119,6 @@ export function namesOf(table: Readonly<Record<string, unknown>>): string[] {
   return names;
 }
 
-const OwnSet = globalOf("Set");
-export const newSet = (): Set<string> => new OwnSet();
-export const addTo = methodOf<Set<string>, [string], void>("Set", "add");
-export const removeFrom = methodOf<Set<string>, [string], boolean>("Set", "delete");
 const get = methodOf<WeakMap<object, unknown>, [object], unknown>("WeakMap", "get");
 const set = methodOf<WeakMap<object, unknown>, [object, unknown], void>("WeakMap", "set");
 const remove = methodOf<WeakMap<object, unknown>, [object], void>("WeakMap", "delete");
@@ -143,16 +139,25 @@ export class Notes<Key extends object, Value> {
   }
 }
 
+/** Reads each property by its name. */
+export function gettersOf<Name extends Owner, Key extends keyof Of<Name> & string>(
+  owner: Name,
+  names: readonly Key[],
+): { [Each in Key]: (of: Of<Name>) => Of<Name>[Each] } {
+  const getters = newTable<(of: Of<Name>) => unknown>();
+  firstOf(names, (name) => void (getters[name] = getterOf(owner, name)));
+  return getters as { [Each in Key]: (of: Of<Name>) => Of<Name>[Each] };
+}
+
 /** Reads several properties at once. */
 export function readerOf<Name extends Owner, Key extends keyof Of<Name> & string>(
   owner: Name,
   ...names: Key[]
 ): (of: Of<Name>) => { [Each in Exclude<Key, never>]: Of<Name>[Each] } {
-  const getters = newTable<(of: Of<Name>) => unknown>();
-  firstOf(names, (name) => void (getters[name] = getterOf(owner, name)));
+  const getters = gettersOf(owner, names);
   return (of) => {
     const read = newTable<unknown>();
-    for (const name in getters) read[name] = getters[name]!(of);
+    for (const name in getters) read[name] = getters[name](of);
     return read as { [Each in Key]: Of<Name>[Each] };
   };
 }
@@ -171,16 +176,16 @@ export function isA<Value extends object>(owner: { prototype: Value }, value: un
 }
 
 /** The parts of an address. */
-export const url = {
-  href: getterOf("URL", "href"),
-  origin: getterOf("URL", "origin"),
-  protocol: getterOf("URL", "protocol"),
-  host: getterOf("URL", "hostname"),
-  path: getterOf("URL", "pathname"),
-  query: getterOf("URL", "search"),
-  user: getterOf("URL", "username"),
-  password: getterOf("URL", "password"),
-};
+export const url = gettersOf("URL", [
+  "href",
+  "origin",
+  "protocol",
+  "hostname",
+  "pathname",
+  "search",
+  "username",
+  "password",
+]);
 
 /** The address without its fragment. */
 export function withoutHash(of: URL): string {

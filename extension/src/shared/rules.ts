@@ -92,24 +92,24 @@ export function pageMediaUrl(url: string, pageOrigin: string): URL | null {
 export function carriedAddress(url: URL): string {
   const noise = ruleFor(url)?.[3];
   if (noise === undefined) return part.href(url);
-  const written = partsOf(slice(part.query(url), 1), "&");
+  const written = partsOf(slice(part.search(url), 1), "&");
   let kept = "";
   for (let at = 0; at < written.length; at++)
     if (!isOneOf(noise, partsOf(written[at]!, "=")[0]!)) kept += `&${written[at]}`;
-  return `${part.origin(url)}${part.path(url)}?${slice(kept, 1)}`;
+  return `${part.origin(url)}${part.pathname(url)}?${slice(kept, 1)}`;
 }
 
 function ruleFor(url: URL): SiteRule | undefined {
   return firstOf(
     SITE_RULES,
-    (rule) => (rule[0] === null || matches(rule[0], part.host(url))) && matches(rule[1], part.path(url)),
+    (rule) => (rule[0] === null || matches(rule[0], part.hostname(url))) && matches(rule[1], part.pathname(url)),
   );
 }
 
 /** True for a manifest. It stays direct, but the page will soon ask for media. */
 export function isManifestUrl(url: string, base?: string): boolean {
   const parsed = parseHttpUrl(url, base);
-  return parsed !== null && matches(MANIFEST_PATH, part.path(parsed));
+  return parsed !== null && matches(MANIFEST_PATH, part.pathname(parsed));
 }
 
 /** Whether only the browser can give an answer in the form that the page wants of an XMLHttpRequest. */
@@ -126,7 +126,7 @@ function parseHttpUrl(url: string, base?: string): URL | null {
     return null;
   }
   const isHttp = part.protocol(parsed) === "https:" || part.protocol(parsed) === "http:";
-  const isOpen = part.user(parsed) === "" && part.password(parsed) === "";
+  const isOpen = part.username(parsed) === "" && part.password(parsed) === "";
   return isHttp && isOpen && part.href(parsed).length <= URL_LENGTH_MAX ? parsed : null;
 }
 
