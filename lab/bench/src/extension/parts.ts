@@ -13,6 +13,8 @@ import { tabs } from "./tabs";
 
 export interface Part {
   name: string;
+  /** Whether it runs unless other parts are named. */
+  isUsual: boolean;
   run(quick: boolean): Promise<Figure[]>;
 }
 
@@ -24,16 +26,22 @@ const SETTLED_SEC = 12;
 export const PARTS: readonly Part[] = [
   ...PLAYERS.map((player) => ({
     name: `estimates ${player.name}`,
+    isUsual: false,
     run: (quick: boolean) => estimates(player, quick ? 1 : 3),
   })),
-  { name: "path", run: (quick) => withFleet(0, (fleet) => pathLatency(fleet, quick ? 30 : 120)) },
-  { name: "idle", run: () => withFleet(0, idle) },
-  { name: "memory", run: (quick) => withFleet(RATE_BYTES_PER_SEC, (fleet) => memory(fleet, quick ? 1 : 3)) },
+  { name: "path", isUsual: true, run: (quick) => withFleet(0, (fleet) => pathLatency(fleet, quick ? 30 : 120)) },
+  { name: "idle", isUsual: false, run: () => withFleet(0, idle) },
+  {
+    name: "memory",
+    isUsual: true,
+    run: (quick) => withFleet(RATE_BYTES_PER_SEC, (fleet) => memory(fleet, quick ? 1 : 3)),
+  },
   ...(["chromium", "firefox"] as const).map((name) => ({
     name: `tabs ${name}`,
-    run: (quick: boolean) => withFleet(0, async (fleet) => [await tabs(fleet, defaultsOf(fleet), name, quick ? 1 : 3)]),
+    isUsual: true,
+    run: (quick: boolean) => withFleet(0, async (fleet) => [await tabs(fleet, defaultsOf(fleet), name, quick ? 1 : 2)]),
   })),
-  { name: "scripts", run: (quick) => withFleet(0, (fleet) => scripts(fleet, quick ? 5 : 20)) },
+  { name: "scripts", isUsual: true, run: (quick) => withFleet(0, (fleet) => scripts(fleet, quick ? 5 : 20)) },
 ];
 
 async function withFleet(rateBytesPerSec: number, run: (fleet: Fleet) => Promise<Figure[]>): Promise<Figure[]> {
