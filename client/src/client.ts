@@ -27,7 +27,7 @@ import { RevisionsInMemory, type SeenRevisions } from "./published/revisions";
 import type { ProxyFailure } from "./modes/proxy-http";
 import { splitHttp } from "./modes/split-http";
 import type { Hasher, Platform, Transport } from "./platform";
-import { Reporter } from "./reporter";
+import { Reporter, type ErrorContext } from "./reporter";
 import { RemoteConfig, unitOf } from "./remote-config";
 import { parseOrigoUrl, parseRequest, parseTransport, plainUrl } from "./request";
 import { ActiveDownload, type ModeResult, type Reporting } from "./active-download";
@@ -35,7 +35,7 @@ import { SessionPool } from "./session";
 import { Slots } from "./slots";
 import { LiveBoard } from "./tally";
 import { CLIENT_VERSION, SETTINGS_DEFAULT, withPatience, type Settings } from "./settings";
-import { liarsAmong } from "./site/liars";
+import { LiarSearch } from "./site/liars";
 import type { Segment } from "./site/segment-check";
 import { SiteDigests } from "./site/site-digests";
 
@@ -53,12 +53,6 @@ export interface ProxyClientOptions {
   settings?: Partial<Settings>;
   /** Which revisions of publications were seen; default: by this client. */
   seenRevisions?: SeenRevisions;
-}
-
-/** What an error led to, and the id of the proxy that lied. */
-interface ReportMore {
-  ledTo?: "fallback" | undefined;
-  accused?: string | undefined;
 }
 
 /** The client uses the measured rate, round trip and loss of a proxy for this long. */
@@ -114,8 +108,7 @@ export class ProxyClient {
   readonly #board = new LiveBoard();
   readonly #downloads = new Map<ActiveDownload, Promise<DownloadRecord>>();
   #closed = false;
-  /** Only one search for liars runs at a time. */
-  #isSearching = false;
+  readonly #liarSearch = new LiarSearch();
   #noteClosed!: () => void;
   readonly #untilClosed = new Promise<undefined>((resolve) => (this.#noteClosed = () => resolve(undefined)));
 
@@ -362,10 +355,7 @@ export class ProxyClient {
 
   /** The bytes of a segment are not those that the site published a digest of. */
   async #findLiars(download: ActiveDownload, proxies: readonly ProxyInfo[], segment: Segment): Promise<void> {
-    if (this.#isSearching) return;
-    this.#isSearching = true;
-    const liars = await liarsAmong(proxies, download, segment, this.#siteDigests, this.#untilClosed);
-    this.#isSearching = false;
+    const liars = await this.#liarSearch.among(proxies, download, segment, this.#siteDigests, this.#untilClosed);
     if (this.#closed || liars === undefined) return;
     if (liars.length === 0) return this.#avoidFor(download, proxies);
     const message = "Its bytes do not have the digest that the site published.";
@@ -468,7 +458,8 @@ export class ProxyClient {
   ): void {
     const { kind } = rejection;
     const isOverHost = FAULTS_OVER_HOST.has(kind);
-    const isLying = isLie(rejection, download);
+    // If nobody signed the digests, an answer that differs from the others' proves nothing.
+    const isLying = LIES.has(kind) || (download?.publisher !== undefined && isOverHost);
     if (isLying) this.#board.of(proxy).lies++;
     if (OWN_FAULTS.has(kind)) for (const list of new Set([this.#directory, directory])) list.penalise(proxy.id);
     if (TOKEN_FAULTS.has(kind)) directory.renewToken();
@@ -484,7 +475,7 @@ export class ProxyClient {
     this.#report({ kind, message }, url);
   }
 
-  #report({ kind, message }: Rejection, url?: string, { ledTo, accused }: ReportMore = {}): void {
+  #report({ kind, message }: Rejection, url?: string, { ledTo, accused }: ErrorContext = {}): void {
     if (!this.#reportRecords) return;
     this.#reporter.error({
       id: this.#platform.randomUUID(),
@@ -498,11 +489,6 @@ export class ProxyClient {
       ...(accused === undefined ? {} : { accused }),
     });
   }
-}
-
-/** Whether this is proven. If nobody signed the digests, an answer that differs from the others' proves nothing. */
-function isLie({ kind }: Rejection, download: ActiveDownload | undefined): boolean {
-  return LIES.has(kind) || (download?.publisher !== undefined && FAULTS_OVER_HOST.has(kind));
 }
 
 const hostOf = ({ request }: ActiveDownload): string => new URL(request.url).host;

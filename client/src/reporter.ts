@@ -37,6 +37,12 @@ interface Queue {
 
 const BOUNDS = { itemsMax: QUEUE_MAX, batchMax: BATCH_MAX, isSingle: false };
 
+/** What an error led to, and the id of the proxy that lied. */
+export interface ErrorContext {
+  ledTo?: "fallback" | undefined;
+  accused?: string | undefined;
+}
+
 export class Reporter {
   readonly #records: Queue = { path: "/v1/records", field: "records", items: [], ...BOUNDS };
   readonly #errors: Queue = { path: "/v1/errors", field: "errors", items: [], ...BOUNDS };

@@ -10,8 +10,25 @@ import type { SiteDigests } from "./site-digests";
 
 const SEARCH_MS_MAX = 20_000;
 
-/** Undefined if the site's digest is not true any more, or never was. Ends early when `until` resolves. */
-export async function liarsAmong(
+export class LiarSearch {
+  #isRunning = false;
+
+  /**
+   * Undefined if the site's digest is not true any more, or never was, and while another search runs. Ends early when
+   * `until` resolves.
+   */
+  async among(...search: Parameters<typeof liarsAmong>): Promise<ProxyInfo[] | undefined> {
+    if (this.#isRunning) return undefined;
+    this.#isRunning = true;
+    try {
+      return await liarsAmong(...search);
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+}
+
+async function liarsAmong(
   proxies: readonly ProxyInfo[],
   download: ActiveDownload,
   segment: Segment,

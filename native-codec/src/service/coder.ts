@@ -55,7 +55,8 @@ export function only(kind: Piece["kind"], coder: Coder): Coder {
 const GPU_SLOTS = 4;
 
 /**
- * Encodes on the GPU of `pool`. `device` names it, and after its loss it says why it is lost. `memory` is pinned for it.
+ * Encodes on the GPU of `pool`. `device` names it, and after its loss it says why it is lost. `memory` is pinned for
+ * it.
  */
 export function gpuCoder(pool: CoderPool, device: () => string, memory?: Uint8Array): Coder {
   return {
