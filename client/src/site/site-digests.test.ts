@@ -270,7 +270,8 @@ describe("site digests: a caller that must not fall back to the site", () => {
       JSON.stringify({ [LIVE]: sha256Of(origin.body) }),
     ]);
     const { pages, body } = made.origin;
-    const live = { ...asking(), range: undefined };
+    const live: GetOptions = asking();
+    delete live.range;
     const at = (name: string) => fetchAll(`${FOLDER}/${name}`, live);
     await fetchAll(`${FOLDER}/${LIVE}`, { ...live, purpose: "comparison" });
     await untilKnown(made);

@@ -35,6 +35,7 @@ function make(given: { headers?: Record<string, string>; bytes?: number } | Erro
       return { head, body, abort: () => undefined };
     },
     isPublished: () => false,
+    mayAskSite: () => Promise.resolve(false),
     detours: new Detours(() => 0),
     trust: { decide: () => "carry", isKnown: () => isKnown, compareNext: () => undefined } as unknown as Trust,
     pace: new Pace(),
