@@ -165,6 +165,7 @@ test("enrolment: a database of the version before gets the new tables and keeps 
     "publications",
     "publication_objects",
     "playlists",
+    "convictions",
   ])
     await before.database.run(`DROP TABLE ${table}`);
   await before.database.run("UPDATE origo_schema SET version = 1");
