@@ -119,12 +119,11 @@ async function hostileCalls({ openPage }) {
   const page = await openPage();
   const brought = await page.evaluate(async (flood) => {
     const counts = { carry: 0, plain: 0 };
-    for (const script of Object.keys(counts))
-      document.addEventListener(`tributary-${script}-ready`, () => counts[script]++);
+    for (const script of Object.keys(counts)) document.addEventListener(`tby-${script}`, () => counts[script]++);
     for (let number = 0; number < flood; number++) {
-      for (const name of ["need", "connected", "plain-need"])
+      for (const name of ["need", "connected", "video"])
         document.dispatchEvent(
-          new CustomEvent(`tributary-${name}`, { detail: new URL("/media.mp4", document.baseURI).href }),
+          new CustomEvent(`tby-${name}`, { detail: new URL("/media.mp4", document.baseURI).href }),
         );
       if (number % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 10));
     }

@@ -126,10 +126,14 @@ function policyInTurn(query) {
 const ASK = `
   const ask = () => new Promise((resolve) => {
     const detail = new URL("/media.mp4", document.baseURI).href;
-    document.addEventListener("tributary-plain-answer", ({ detail: told }) => resolve(told.split(" ")[0]));
-    document.dispatchEvent(new CustomEvent("tributary-plain-need", { detail }));
+    document.addEventListener("tby-answer", ({ detail: told }) => resolve(told.split(" ")[0]));
+    document.dispatchEvent(new CustomEvent("tby-video", { detail }));
   });
-  const atStart = ask().then((answer) => [answer, document.prerendering === true]);`;
+  if (document.prerendering) {
+    const store = async (what) => localStorage.setItem(what + " " + location.href, await ask());
+    store("prerendered");
+    document.addEventListener("prerenderingchange", () => store("shown"));
+  }`;
 
 /** A service worker that takes its pages at once. `answers` is a path that it answers itself. */
 function worker(response, query) {
