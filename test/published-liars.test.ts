@@ -1,6 +1,6 @@
 /**
- * A player in one real Chromium with the extension plays a published video from four real proxies, of which three lie
- * or all four. No wrong byte may reach the player, and the popup names nobody but liars.
+ * A player in a real Chromium with the extension plays a published video from four real proxies. Three of them lie, or
+ * all four. No wrong byte may reach the player, and the popup names nobody but liars.
  */
 import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
  * Published files through the client, and a published video in a real Chromium and a real Firefox: a real Origo and
- * three real proxies, of which one lies over datagrams.
+ * three real proxies. One of the proxies lies over datagrams.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

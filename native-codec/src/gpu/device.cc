@@ -5,9 +5,6 @@
 #include <cstring>
 #include <deque>
 
-#include "engine.h"
-#include "tributary/codec.h"
-
 namespace tributary::gpu {
 namespace {
 

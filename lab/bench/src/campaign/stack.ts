@@ -18,6 +18,7 @@ import { findChromium, openBrowser, repoRoot, sizeBytes, type OpenBrowser } from
 import { watchIdleShare } from "../kit/machine";
 import { startDriver, type Driver } from "../kit/driver";
 import { median } from "../kit/figures";
+import { fetchAtOrigo } from "../kit/fetch-at-origo";
 import { CHUNKED_BYTES, scenarioOf } from "./boxes";
 import type { Box, LinksSpec } from "./boxes";
 import type { Order, Pulled, Reply, SessionKind } from "./orders";
@@ -48,15 +49,6 @@ type Outcome = Pick<
   /** Names of the hosts whose links count. */
   hosts: readonly string[];
 };
-
-/** Fetches each URL of its arguments. */
-const FETCH_ALL = `(async () => {
-  for (const url of process.argv.slice(1)) {
-    const response = await fetch(url, { headers: { "${CLIENT_HEADER}": "bench" } });
-    if (!response.ok) throw new Error("status " + response.status);
-    await response.arrayBuffer();
-  }
-})()`;
 
 type Cost = Pick<Reply, "cpuMs" | "idleShare">;
 
@@ -354,17 +346,6 @@ export class Stack {
   }
 
   /** Origo's host asks for the URLs, so that the proxies' own links stay free. */
-  #fetchAtOrigo(urls: readonly string[]): Promise<void> {
-    const child = this.#links.run("origo", [process.execPath, "-e", FETCH_ALL, ...urls], {
-      stdio: ["ignore", "ignore", "inherit"],
-    });
-    return new Promise((resolve, reject) => {
-      child.once("close", (code) =>
-        code === 0 ? resolve() : reject(new Error(`the proxies could not be given the chunks (code ${code})`)),
-      );
-    });
-  }
-
   #timed(command: readonly string[]): Promise<number> {
     const startedMs = performance.now();
     const child = this.#links.run("client", command, { stdio: "ignore", detached: true });
@@ -396,7 +377,7 @@ export class Stack {
     const sinceMs = performance.now();
     if (held && sinceMs - held.sinceMs < HELD_MS_MAX) return held.url;
     const url = this.#chunkUrl(chunkBytes, `held-${sinceMs}`);
-    await this.#fetchAtOrigo(this.#mirrors(url));
+    await fetchAtOrigo(this.#links, this.#mirrors(url));
     this.#held.set(chunkBytes, { url, sinceMs });
     return url;
   }

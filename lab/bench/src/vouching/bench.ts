@@ -10,16 +10,17 @@ import { countOf, optionsOf, runBench, TEXT } from "../kit/command";
 import { median } from "../kit/figures";
 import { machineText, watchIdleShare } from "../kit/machine";
 import { percent, table } from "../kit/table";
+import { atMost, verdictOf } from "../kit/verdict";
 import { Clients, FILES, PROXIES, RATE_KB, RTT_MS } from "./clients";
 import type { Got } from "./driver";
-import { roundTripsMore, shareOfMore, verdict } from "./figures";
+import { roundTripsMore, shareOfMore } from "./figures";
 import { CHUNKS, measureLiars } from "./liars";
 
 const USAGE = `npm run bench -- vouching [--rounds N] [--seeds N]
   --rounds N    downloads of each kind, in turns (default 12)
   --seeds N     simulated downloads with each lie (default 4: each proxy lies once)`;
-const FLOORS = { share: 0.05, roundTrips: 1, liar: 1.1 } as const;
-const AIMS = { share: 0.02, roundTrips: 0 } as const;
+/** Floor and aim of each figure. */
+const LIMITS = { share: [0.05, 0.02], roundTrips: [1, 0], liar: [1.1] } as const;
 /** Of each link while processor time is measured. */
 const COST_RATE = "2000 KB/s";
 /** An object's symbols are that short because generations are whole blocks. */
@@ -87,7 +88,7 @@ function reportCost(runs: Runs): void {
   const lines = Object.keys(runs).map((way) => {
     const share = shareOfMore(cpu(CHECKED), cpu(way));
     const isRival = way !== CHECKED;
-    const said = way === UNCHECKED ? verdict(share, FLOORS.share, AIMS.share) : "";
+    const said = way === UNCHECKED ? verdictOf(atMost(way, share, LIMITS.share)) : "";
     return [
       way,
       median(cpu(way)).toFixed(0),
@@ -106,7 +107,7 @@ function reportStart(runs: Record<string, Runs>): void {
     const first = (kind: string): number[] => kinds[kind]!.map(({ firstByteMs }) => firstByteMs);
     const more = (kind: string): number => roundTripsMore(first(CHECKED), first(kind), RTT_MS);
     const times = [CHECKED, AGREED, UNCHECKED].map((kind) => median(first(kind)).toFixed(0));
-    const said = verdict(more(UNCHECKED), FLOORS.roundTrips, AIMS.roundTrips);
+    const said = verdictOf(atMost(situation, more(UNCHECKED), LIMITS.roundTrips));
     return [situation, ...times, more(AGREED).toFixed(2), more(UNCHECKED).toFixed(2), said];
   });
   const head = ["first byte (ms)", CHECKED, AGREED, UNCHECKED, "round trips over agreed", "over unchecked"];
@@ -121,7 +122,12 @@ function reportLiars(seeds: number): void {
     return Object.entries(withLiarMs).map(([about, ms]) => {
       const times = [ms, threeHonestMs, fourHonestMs].map((value) => value.toFixed(0));
       const ratio = ms / threeHonestMs;
-      return [`${chunkBytes / 1e6} MB, ${about}`, ...times, ratio.toFixed(3), verdict(ratio, FLOORS.liar)];
+      return [
+        `${chunkBytes / 1e6} MB, ${about}`,
+        ...times,
+        ratio.toFixed(3),
+        verdictOf(atMost(about, ratio, LIMITS.liar)),
+      ];
     });
   });
   const head = ["the liar falsifies", "with it (ms)", "three honest (ms)", "four honest (ms)", "ratio", "floor 1.10"];

@@ -3,11 +3,11 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { CLIENT_HEADER } from "@tributary/contract";
 import { startLinks, type Links } from "@tributary/lab-links";
 import { repoRoot, sizeBytes } from "@tributary/lab-stack";
 import { BACKBONE } from "../campaign/boxes";
 import { exitOf, startDriver, type Driver } from "../kit/driver";
+import { fetchAtOrigo } from "../kit/fetch-at-origo";
 import type { Got, Order, Reply } from "./driver";
 
 export const PROXIES = 4;
@@ -18,15 +18,6 @@ export const FILES = { first: 1_500_000, later: 1_500_000, film: 8_000_000 } as 
 export type File = keyof typeof FILES;
 
 const HOLDERS_MS_MAX = 15_000;
-
-/** Origo's host fetches each URL of the arguments, so that the clients' links stay free. */
-const FETCH_ALL = `(async () => {
-  for (const url of process.argv.slice(1)) {
-    const response = await fetch(url, { headers: { "${CLIENT_HEADER}": "bench" } });
-    if (!response.ok) throw new Error("status " + response.status);
-    await response.arrayBuffer();
-  }
-})()`;
 
 const SCENARIO = {
   services: true,
@@ -96,9 +87,7 @@ export class Clients {
     const urls = files.flatMap((file) =>
       proxies.map((proxy) => `${proxy}/v1/fetch?url=${encodeURIComponent(this.#siteUrl(file, name))}`),
     );
-    const words = [process.execPath, "-e", FETCH_ALL, ...urls];
-    const code = await exitOf(this.#links.run("origo", words, { stdio: ["ignore", "ignore", "inherit"] }));
-    if (code !== 0) throw new Error(`the proxies could not be given the chunks (code ${code})`);
+    await fetchAtOrigo(this.#links, urls);
   }
 
   #siteUrl(file: File, name: string): string {

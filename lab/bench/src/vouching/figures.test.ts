@@ -1,4 +1,5 @@
-import { roundTripsMore, shareOfMore, verdict } from "./figures";
+import { atMost, verdictOf } from "../kit/verdict";
+import { roundTripsMore, shareOfMore } from "./figures";
 
 describe("vouching: figures", () => {
   test("a turn in which both were slow changes nothing", () => {
@@ -11,11 +12,8 @@ describe("vouching: figures", () => {
   });
 
   test("a figure is under its aim, under its floor or over both", () => {
-    expect([0.01, 0.04, 0.06].map((value) => verdict(value, 0.05, 0.02))).toEqual([
-      "aim reached",
-      "reached",
-      "NOT reached",
-    ]);
-    expect(verdict(1.05, 1.1)).toBe("reached");
+    const verdicts = [0.01, 0.04, 0.06].map((value) => verdictOf(atMost("share", value, [0.05, 0.02])));
+    expect(verdicts).toEqual(["aim met", "met", "NOT MET"]);
+    expect(verdictOf(atMost("time", 1.05, [1.1]))).toBe("met");
   });
 });

@@ -8,6 +8,3 @@ export const shareOfMore = (whole: readonly number[], without: readonly number[]
 /** How many round trips later `later` came than `before`: the median over the turns. */
 export const roundTripsMore = (later: readonly number[], before: readonly number[], rttMs: number): number =>
   median(later.map((ms, turn) => (ms - before[turn]!) / rttMs));
-
-export const verdict = (value: number, floor: number, aim?: number): string =>
-  value <= (aim ?? -Infinity) ? "aim reached" : value <= floor ? "reached" : "NOT reached";
