@@ -1,6 +1,9 @@
 /** The errors that the library throws or rejects with. */
 import type { Rejection, RejectionKind } from "@tributary/contract";
 
+/** A chain of causes may be a ring. */
+const CAUSES_MAX = 8;
+
 /** The arguments of a call can never work. `get` throws it before it uses the network. */
 export class RequestError extends TypeError {
   override readonly name = "RequestError";
@@ -46,13 +49,30 @@ export function abortError(reason: unknown): Error {
     : new DOMException(reason === undefined ? "The download was aborted." : String(reason), "AbortError");
 }
 
+/** An error of any realm: Node's sockets make theirs outside the context in which a library's user may run it. */
+interface AnyError {
+  readonly name?: unknown;
+  readonly message: string;
+  readonly code?: unknown;
+  readonly cause?: unknown;
+}
+
+/** A thrown error and what caused it, the outermost first. Empty if the value is no error. */
+export function chainOf(error: unknown): AnyError[] {
+  const chain: AnyError[] = [];
+  for (let next = error; isError(next) && chain.length < CAUSES_MAX; next = next.cause) chain.push(next);
+  return chain;
+}
+
+function isError(value: unknown): value is AnyError {
+  return typeof value === "object" && value !== null && "message" in value && typeof value.message === "string";
+}
+
 /** The message of any thrown value. It adds the cause that `fetch` hides behind "fetch failed". */
 export function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { cause } = error;
-  if (!(cause instanceof Error)) return error.message;
-  const detail = cause.message || ("code" in cause ? String(cause.code) : cause.name);
-  return `${error.message} (${detail})`;
+  const [first, cause] = chainOf(error);
+  if (!first) return String(error);
+  return cause ? `${first.message} (${cause.message || String(cause.code ?? cause.name)})` : first.message;
 }
 
 function show(value: unknown): string {

@@ -194,9 +194,15 @@ describe("failures that pass", () => {
     expect([(await get("/")).status, asked.length]).toEqual([503, 1]);
   });
 
-  test("direct: a connection that is reset before the answer is tried again, and a refused one is not", async () => {
-    handler = (request, response, count) => (count === 1 ? request.socket.destroy() : serve(request, response));
-    expectFile(await get("/"));
+  test.each(["destroy", "resetAndDestroy"] as const)(
+    "direct: a connection that ends before the answer (%s) is tried again",
+    async (end) => {
+      handler = (request, response, count) => (count === 1 ? request.socket[end]() : serve(request, response));
+      expectFile(await get("/"));
+    },
+  );
+
+  test("direct: a connection that is refused is not tried again", async () => {
     const refused = client.get("http://127.0.0.1:9/", { mode: "direct" });
     const startMs = performance.now();
     expect((await refused.record).error).toMatchObject({

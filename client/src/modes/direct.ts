@@ -11,7 +11,7 @@ import {
   type RejectionKind,
   type ResponseHead,
 } from "@tributary/contract";
-import { DownloadError, messageOf } from "../errors";
+import { chainOf, DownloadError, messageOf } from "../errors";
 import type { ModeResult, ActiveDownload } from "../active-download";
 import { askerOf } from "../origin-fetch";
 import { pause } from "../pause";
@@ -144,9 +144,7 @@ function mayRepeat(download: ActiveDownload, error: unknown): boolean {
     return error.kind === "originSilent" && download.head !== undefined;
   }
   if (download.head) return true;
-  for (let cause = error; cause instanceof Error; cause = cause.cause)
-    if ("code" in cause && BROKEN_CODES.includes(String(cause.code))) return true;
-  return false;
+  return chainOf(error).some(({ code }) => BROKEN_CODES.includes(String(code)));
 }
 
 async function pump(
