@@ -29,8 +29,11 @@ import { nextArrivalMs } from "./draws";
 
 export interface CoderResults {
   engine: string;
-  /** Rates of output. `fast` and `slow` are one thread each; `slow` stands in for a device. */
-  bytesPerSec: { fast: number; slow: number; both: number; even: number };
+  /**
+   * Rates of output. `fast` and `slow` are one thread each; `slow` stands in for a device. `apart`: both at once, each
+   * with a queue of its own and its share of the tasks by the rates alone. It is what the machine lets both do.
+   */
+  bytesPerSec: { fast: number; slow: number; both: number; apart: number; even: number };
   /** Of the tasks that a server of two coders carries within the limit: the real queue, and the model. */
   queue: { tasksPerSec: number; modelTasksPerSec: number };
   sharing: Sharing;
@@ -108,21 +111,38 @@ async function measureBoth(codec: Codec, rounds: number): Promise<CoderResults["
   const encoder = encoderOf(codec);
   const [fast, slow] = [serviceOf(codec, [fastCoder(codec)]), serviceOf(codec, [slowCoder(codec)])];
   const both = serviceOf(codec, [fastCoder(codec), slowCoder(codec)]);
-  const seconds: Record<keyof CoderResults["bytesPerSec"], number[]> = { fast: [], slow: [], both: [], even: [] };
+  const seconds: Record<keyof CoderResults["bytesPerSec"], number[]> = {
+    fast: [],
+    slow: [],
+    both: [],
+    apart: [],
+    even: [],
+  };
+  const sideBySide = async (fastTasks: number): Promise<number> =>
+    Math.max(
+      ...(await Promise.all([secondsFor(fast, encoder, fastTasks), secondsFor(slow, encoder, TASKS - fastTasks)])),
+    );
   // The first round is not counted: the services do not know the rates of their coders yet.
   for (let round = 0; round <= rounds; round++) {
+    const alone = { fast: await secondsFor(fast, encoder, TASKS), slow: await secondsFor(slow, encoder, TASKS) };
     const found = {
-      fast: await secondsFor(fast, encoder, TASKS),
-      slow: await secondsFor(slow, encoder, TASKS),
+      ...alone,
       both: await secondsFor(both, encoder, TASKS),
-      even: Math.max(...(await Promise.all([fast, slow].map((each) => secondsFor(each, encoder, TASKS / 2))))),
+      apart: await sideBySide(Math.round((TASKS * alone.slow) / (alone.fast + alone.slow))),
+      even: await sideBySide(TASKS / 2),
     };
     if (round > 0) for (const [who, sec] of Object.entries(found)) seconds[who as keyof typeof found].push(sec);
   }
   await Promise.all([fast, slow, both].map((service) => service.close()));
   encoder.free();
   const rateOf = (who: keyof typeof seconds): number => (TASKS * GROUP_BYTES) / median(seconds[who]);
-  return { fast: rateOf("fast"), slow: rateOf("slow"), both: rateOf("both"), even: rateOf("even") };
+  return {
+    fast: rateOf("fast"),
+    slow: rateOf("slow"),
+    both: rateOf("both"),
+    apart: rateOf("apart"),
+    even: rateOf("even"),
+  };
 }
 
 const LIMIT_MS = 100;

@@ -155,6 +155,7 @@ function coderTable({ engine, bytesPerSec, queue, sharing }: CoderResults): stri
     ["one coder", mb(bytesPerSec.fast)],
     ["another, slowed", mb(bytesPerSec.slow)],
     ["both on one queue", mb(bytesPerSec.both)],
+    ["both at once, a queue and its share for each", mb(bytesPerSec.apart)],
     ["both, tasks split evenly", mb(bytesPerSec.even)],
     ["tasks that the queue carries", `${queue.tasksPerSec.toFixed(0)} a second`],
     ["tasks that its model carries", `${queue.modelTasksPerSec.toFixed(0)} a second`],
