@@ -14,6 +14,17 @@ export { Fragmenter, Reassembler } from "./wire/fragments";
 export { generationBytes, generationStart, geometryOf, symbolsIn, type Geometry } from "./geometry";
 export { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, PROTOCOL_VERSION, TIMING } from "./limits";
 export type { KnownPath } from "./planner/known";
+export {
+  CodingPeer,
+  NaivePeer,
+  RarestPeer,
+  type Block,
+  type CodingOptions,
+  type Control,
+  type DependenceCheck,
+  type Peer,
+  type PeerOptions,
+} from "./peers";
 export { Pacer } from "./sender/pacer";
 export { farewell } from "./receiver/feedback";
 export type { PacketFate, ProxyStats } from "./receiver/proxy-state";

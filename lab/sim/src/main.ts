@@ -12,6 +12,7 @@ import { boundMs } from "./bound";
 import { drawTo } from "./draw";
 import { simulateHttp } from "./http-client";
 import type { OnLinkEvent } from "./network";
+import { peers, USAGE as PEERS_USAGE } from "./peers/main";
 import { findPlanted, USAGE as PLANTED_USAGE } from "./planted/main";
 import { Plot } from "./plot";
 import { SCENARIOS } from "./scenarios";
@@ -23,7 +24,7 @@ import { HTTP_MODES, PROTOCOL_MODES, type HttpMode, type Mode, type Outcome, typ
 
 const USAGE = `usage: npm run sim -- --seed N --scenario NAME [--mode MODE]
                       [--trace FILE] [--plot FILE.svg|FILE.png] [--json]
-${[SWARM_USAGE, LIARS_USAGE, PLANTED_USAGE].map((usage) => usage.replace("usage:", "      ")).join("\n")}
+${[SWARM_USAGE, LIARS_USAGE, PEERS_USAGE, PLANTED_USAGE].map((usage) => usage.replace("usage:", "      ")).join("\n")}
 scenarios:
 ${Object.entries(SCENARIOS)
   .map(([name, { shows }]) => `  ${name.padEnd(14)} ${shows}`)
@@ -123,6 +124,7 @@ function print(scenario: string, seed: number, mode: Mode, world: World, outcome
 async function run([command, ...rest]: string[]): Promise<number> {
   if (command === "planted") return findPlanted(rest);
   if (command === "liars") return liars(rest);
+  if (command === "peers") return peers(rest);
   return command === "swarm" ? swarm(rest) : main(command === undefined ? [] : [command, ...rest]);
 }
 

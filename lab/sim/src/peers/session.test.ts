@@ -1,0 +1,90 @@
+/** Peers in simulated sessions: all get the right bytes, and what the schemes promise holds. */
+import { loadCodec } from "@tributary/native-codec";
+import { loadWasmCodec } from "@tributary/wasm-codec/node";
+import { peers } from "./main";
+import { mean, runSession, type SessionOptions, type SessionOutcome } from "./session";
+import { mixedTopology } from "./topology";
+
+const codec = loadCodec(loadWasmCodec);
+
+function session(changed: Partial<SessionOptions> & { peers?: number } = {}): SessionOutcome {
+  const { peers: count = 40, seed = 1, ...rest } = changed;
+  return runSession({
+    nodes: mixedTopology({ peers: count, upstream: 10, seed }),
+    scheme: "rlnc",
+    codec,
+    blockCount: 40,
+    blockBytes: 32_768,
+    density: 1,
+    aggressiveness: 0.01,
+    check: "ahead",
+    coderBytesPerSec: 50e9,
+    seed,
+    stepMs: 50,
+    ...rest,
+  });
+}
+
+test.each([
+  ["naive broadcast", { scheme: "naive" }],
+  ["rarest first", { scheme: "rarest" }],
+  ["coding, the default", {}],
+  ["coding, one block", { blockCount: 1 }],
+  ["coding, sparse", { density: 0.05 }],
+  ["coding, check on arrival", { check: "arrival", aggressiveness: 0.5 }],
+  ["coding, no check", { check: "off", aggressiveness: 1, density: 0.1 }],
+  ["one peer beside the first", { peers: 1 }],
+] as const)("%s: every peer gets the right bytes", (_what, changed) => {
+  const { areBytesRight, receivedShare } = session(changed);
+  expect(areBytesRight).toBe(true);
+  expect(receivedShare).toBeGreaterThanOrEqual(1);
+});
+
+test("the same seed gives the same session, and another seed another one", () => {
+  expect(session({ seed: 7 })).toEqual(session({ seed: 7 }));
+  expect(session({ seed: 8 }).completeMs).not.toEqual(session({ seed: 7 }).completeMs);
+});
+
+test("coding with the check ahead is faster than rarest first and receives less that it does not need", () => {
+  const seeds = [1, 2];
+  const [coded, rarest] = (["rlnc", "rarest"] as const).map((scheme) => {
+    const outcomes = seeds.map((seed) => session({ scheme, seed }));
+    return {
+      ms: mean(outcomes.map(({ completeMs }) => mean(completeMs))),
+      received: mean(outcomes.map(({ receivedShare }) => receivedShare)),
+    };
+  });
+  expect(coded!.ms / rarest!.ms).toBeLessThan(0.95);
+  expect(coded!.received).toBeLessThan(1.1);
+});
+
+test("below a density of 6 % many peers cannot decode as many blocks as there are (Wang, Li 2006, Fig. 4a)", () => {
+  const [dense, sparse] = [0.2, 0.02].map((density) =>
+    session({ check: "off", aggressiveness: 1, density, blockCount: 100 }),
+  );
+  expect(dense!.decodedAtOnce).toBeGreaterThan(0.95);
+  expect(sparse!.decodedAtOnce).toBeLessThan(0.3);
+});
+
+test("a slow coder takes its time, of which decoding is a part", () => {
+  const fast = mean(session().completeMs);
+  const slow = mean(session({ coderBytesPerSec: 10e6 }).completeMs);
+  expect(slow - fast).toBeGreaterThan((40 * 40 * 32_768 * 1000) / 10e6);
+});
+
+test.each([
+  [["--peers", "0"], "--peers: got 0, wanted an integer 1 to 20000"],
+  [["--blocks", "257"], "--blocks: got 257, wanted an integer 1 to 256"],
+  [["--density", "1.5"], "--density: got 1.5, wanted a number above 0 and at most 1"],
+  [["--aggressiveness", "x"], "--aggressiveness: got x, wanted a number above 0 and at most 1"],
+  [["--check", "on"], "--check: got on, wanted off, arrival, ahead"],
+  [["--schemes", "rlnc,best"], "--schemes: got rlnc,best, wanted some of rlnc,rarest,naive"],
+  [["--coder=-1"], "--coder: got -1, wanted 2006, today, or a number of MB/s above 0"],
+  [["--figure", "6"], "--figure: got 6, wanted 4 or 5"],
+  [["--what"], "Unknown option '--what'"],
+])("%j is refused", (words, message) => {
+  const said = jest.spyOn(console, "error").mockImplementation(() => undefined);
+  expect(peers(words)).toBe(2);
+  expect(said.mock.calls[0]![0]).toContain(message);
+  said.mockRestore();
+});
