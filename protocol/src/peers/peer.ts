@@ -33,7 +33,7 @@ export interface PeerOptions {
   upstream: readonly number[];
   downstream: readonly number[];
   rng: Rng;
-  /** All blocks, one after the other. Only the first peer of a session has them at its start. */
+  /** All blocks, one after the other. Only the first peer has them at its start. */
   source?: Uint8Array | undefined;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Rarest first, as BitTorrent peers do it: upstream neighbours say which blocks they have, and a peer asks for the
- * block that the fewest of them have. No block is asked for twice until all that are missing are asked for; then an idle
- * neighbour is asked for one of these too, and what comes second is cancelled.
+ * block that the fewest of them have. No block is asked for twice until all that are missing are asked for. Then an
+ * idle neighbour is asked for one of these too, and what would come second is cancelled.
  */
 import { below } from "../rng";
 import { Outbox } from "./outbox";

@@ -12,7 +12,7 @@ import { parseArgs } from "node:util";
 import { loadCodec } from "@tributary/native-codec";
 import type { Codec, DependenceCheck } from "@tributary/protocol";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
-import { mean, runSession, type Scheme, type SessionOptions, type SessionOutcome } from "./session";
+import { mean, distribute, type Scheme, type DistributionOptions, type DistributionOutcome } from "./distribution";
 import { mixedTopology } from "./topology";
 
 const SCHEMES: readonly Scheme[] = ["rlnc", "rarest", "naive"];
@@ -22,20 +22,20 @@ export const USAGE = `usage: npm run sim -- peers [--peers 80] [--blocks 100] [-
                       [--density 1] [--aggressiveness 0.01] [--check ${CHECKS.join("|")}]
                       [--coder 2006|today|MB/s] [--figure 4|5] [--runs 3] [--seed N]`;
 
-/** Blocks of the paper's sessions. */
+/** The paper's blocks. */
 const BLOCK_BYTES = 32_768;
 const UPSTREAM = 10;
 /**
- * Multiplied bytes a second. The paper's coder makes 1 to 2 MB/s of blocks of 80 (section II-A). A core of today without
- * GFNI makes this much (docs/adr/0007).
+ * Multiplied bytes a second. The paper's coder makes 1 to 2 MB/s with 80 blocks (section II-A). A core of today makes
+ * this much without GFNI, and several times as much with it.
  */
 const CODERS: Readonly<Record<string, number>> = { "2006": 120e6, today: 50e9 };
-/** Time steps that a session of so many peers needs, so that a large one takes minutes and not hours. */
+/** Time steps. With many peers they are longer, so that a run takes minutes and not hours. */
 const STEP_MS = 50;
 const STEP_MS_LARGE = 250;
 const LARGE = 1000;
 
-interface Options extends Pick<SessionOptions, "density" | "aggressiveness" | "check" | "blockCount"> {
+interface Options extends Pick<DistributionOptions, "density" | "aggressiveness" | "check" | "blockCount"> {
   peers: number;
   schemes: Scheme[];
   coderBytesPerSec: number;
@@ -47,7 +47,7 @@ interface Options extends Pick<SessionOptions, "density" | "aggressiveness" | "c
 /** One scheme with its settings, over all runs. */
 interface Row {
   name: string;
-  outcomes: SessionOutcome[];
+  outcomes: DistributionOutcome[];
 }
 
 export function peers(words: string[]): number {
@@ -113,24 +113,24 @@ function rowsOf({ figure, schemes, check, density, aggressiveness }: Options): S
   return schemes.map((scheme) => ({ name: names[scheme], scheme }));
 }
 
-function runsOf(options: Options & { scheme: Scheme }, codec: Codec): SessionOutcome[] {
+function runsOf(options: Options & { scheme: Scheme }, codec: Codec): DistributionOutcome[] {
   const { peers, runs, seed } = options;
   const stepMs = peers > LARGE ? STEP_MS_LARGE : STEP_MS;
   return Array.from({ length: runs }, (_, run) => {
     const nodes = mixedTopology({ peers, upstream: UPSTREAM, seed: seed + run });
-    return runSession({ ...options, nodes, codec, blockBytes: BLOCK_BYTES, seed: seed + run, stepMs });
+    return distribute({ ...options, nodes, codec, blockBytes: BLOCK_BYTES, seed: seed + run, stepMs });
   });
 }
 
 function print({ name, outcomes }: Row): void {
-  const over = (value: (outcome: SessionOutcome) => number): number => mean(outcomes.map(value));
+  const over = (value: (outcome: DistributionOutcome) => number): number => mean(outcomes.map(value));
   const sec = (ms: number): string => (ms < Infinity ? `${(ms / 1000).toFixed(1)} s` : "never");
   console.log(
     `${name.padEnd(56)} mean ${sec(over(({ completeMs }) => mean(completeMs))).padStart(8)}, last ` +
       `${sec(over(({ completeMs }) => Math.max(...completeMs))).padStart(8)}; received ` +
       `${over(({ receivedShare }) => receivedShare).toFixed(3)} of the bytes needed, control ` +
       `${over(({ controlShare }) => controlShare).toFixed(4)}; ` +
-      `${(100 * over(({ decodedAtOnce }) => decodedAtOnce)).toFixed(0)} % of the peers decode as many blocks as there are`,
+      `${(100 * over(({ decodedAtOnce }) => decodedAtOnce)).toFixed(0)} % of the peers decode with no block more`,
   );
 }
 

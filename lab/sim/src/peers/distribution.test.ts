@@ -1,15 +1,15 @@
-/** Peers in simulated sessions: all get the right bytes, and what the schemes promise holds. */
+/** Peers in simulated time: all get the right bytes, and what the schemes promise holds. */
 import { loadCodec } from "@tributary/native-codec";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { peers } from "./main";
-import { mean, runSession, type SessionOptions, type SessionOutcome } from "./session";
+import { mean, distribute, type DistributionOptions, type DistributionOutcome } from "./distribution";
 import { mixedTopology } from "./topology";
 
 const codec = loadCodec(loadWasmCodec);
 
-function session(changed: Partial<SessionOptions> & { peers?: number } = {}): SessionOutcome {
+function outcomeOf(changed: Partial<DistributionOptions> & { peers?: number } = {}): DistributionOutcome {
   const { peers: count = 40, seed = 1, ...rest } = changed;
-  return runSession({
+  return distribute({
     nodes: mixedTopology({ peers: count, upstream: 10, seed }),
     scheme: "rlnc",
     codec,
@@ -35,20 +35,20 @@ test.each([
   ["coding, no check", { check: "off", aggressiveness: 1, density: 0.1 }],
   ["one peer beside the first", { peers: 1 }],
 ] as const)("%s: every peer gets the right bytes", (_what, changed) => {
-  const { areBytesRight, receivedShare } = session(changed);
+  const { areBytesRight, receivedShare } = outcomeOf(changed);
   expect(areBytesRight).toBe(true);
   expect(receivedShare).toBeGreaterThanOrEqual(1);
 });
 
-test("the same seed gives the same session, and another seed another one", () => {
-  expect(session({ seed: 7 })).toEqual(session({ seed: 7 }));
-  expect(session({ seed: 8 }).completeMs).not.toEqual(session({ seed: 7 }).completeMs);
+test("the same seed gives the same outcome, and another seed another one", () => {
+  expect(outcomeOf({ seed: 7 })).toEqual(outcomeOf({ seed: 7 }));
+  expect(outcomeOf({ seed: 8 }).completeMs).not.toEqual(outcomeOf({ seed: 7 }).completeMs);
 });
 
 test("coding with the check ahead is faster than rarest first and receives less that it does not need", () => {
   const seeds = [1, 2];
   const [coded, rarest] = (["rlnc", "rarest"] as const).map((scheme) => {
-    const outcomes = seeds.map((seed) => session({ scheme, seed }));
+    const outcomes = seeds.map((seed) => outcomeOf({ scheme, seed }));
     return {
       ms: mean(outcomes.map(({ completeMs }) => mean(completeMs))),
       received: mean(outcomes.map(({ receivedShare }) => receivedShare)),
@@ -60,15 +60,15 @@ test("coding with the check ahead is faster than rarest first and receives less 
 
 test("below a density of 6 % many peers cannot decode as many blocks as there are (Wang, Li 2006, Fig. 4a)", () => {
   const [dense, sparse] = [0.2, 0.02].map((density) =>
-    session({ check: "off", aggressiveness: 1, density, blockCount: 100 }),
+    outcomeOf({ check: "off", aggressiveness: 1, density, blockCount: 100 }),
   );
   expect(dense!.decodedAtOnce).toBeGreaterThan(0.95);
   expect(sparse!.decodedAtOnce).toBeLessThan(0.3);
 });
 
 test("a slow coder takes its time, of which decoding is a part", () => {
-  const fast = mean(session().completeMs);
-  const slow = mean(session({ coderBytesPerSec: 10e6 }).completeMs);
+  const fast = mean(outcomeOf().completeMs);
+  const slow = mean(outcomeOf({ coderBytesPerSec: 10e6 }).completeMs);
   expect(slow - fast).toBeGreaterThan((40 * 40 * 32_768 * 1000) / 10e6);
 });
 

@@ -1,7 +1,7 @@
 /**
- * One session of peers in simulated time: the product's peers on links that share their rates fairly. Time goes in
- * steps. Rates are fair at the beginning of each step. A coder takes time; control messages take none of a link's rate
- * and arrive one step later.
+ * One object on its way to many peers, in simulated time: the product's peers on links that share their rates fairly.
+ * Time goes in steps. Rates are fair at the beginning of each step. A coder takes time. Control messages take none of a
+ * link's rate and arrive one step later.
  */
 import {
   CodingPeer,
@@ -20,7 +20,7 @@ import type { Node } from "./topology";
 
 export type Scheme = "rlnc" | "naive" | "rarest";
 
-export interface SessionOptions {
+export interface DistributionOptions {
   nodes: readonly Node[];
   scheme: Scheme;
   codec: Codec;
@@ -36,7 +36,7 @@ export interface SessionOptions {
   stepMs: number;
 }
 
-export interface SessionOutcome {
+export interface DistributionOutcome {
   /** By peer, without the first one: when it had all and had decoded it. Infinity: never. */
   readonly completeMs: readonly number[];
   /** Share of the peers that could decode when they had received as many blocks as there are. */
@@ -49,7 +49,7 @@ export interface SessionOutcome {
 
 /** The algebra is the same for blocks of any length, so blocks are short in memory. */
 const MEMORY_BYTES = 4;
-/** A session that takes longer has failed. */
+/** One that takes longer has failed. */
 const LIMIT_MS = 3_600_000;
 /** Bytes of a control message beside a vector: kind, number and the framing. */
 const CONTROL_BYTES = 8;
@@ -63,17 +63,17 @@ interface Flow {
   leftBytes: number;
 }
 
-export function runSession(options: SessionOptions): SessionOutcome {
-  const session = new Session(options);
+export function distribute(options: DistributionOptions): DistributionOutcome {
+  const distribution = new Distribution(options);
   try {
-    return session.run();
+    return distribution.run();
   } finally {
-    session.free();
+    distribution.free();
   }
 }
 
-class Session {
-  readonly #options: SessionOptions;
+class Distribution {
+  readonly #options: DistributionOptions;
   readonly #content: Uint8Array;
   readonly #peers: Peer[];
   readonly #flows: Flow[] = [];
@@ -87,7 +87,7 @@ class Session {
   #receivedBytes = 0;
   #controlBytes = 0;
 
-  constructor(options: SessionOptions) {
+  constructor(options: DistributionOptions) {
     const { nodes, blockCount, seed } = options;
     this.#options = options;
     const rng = xorshift128(seed);
@@ -105,7 +105,7 @@ class Session {
     this.#completeMs[0] = 0;
   }
 
-  run(): SessionOutcome {
+  run(): DistributionOutcome {
     const { stepMs, nodes, blockCount, blockBytes } = this.#options;
     const [busy, rates] = [new Uint8Array(this.#flows.length), new Float64Array(this.#flows.length)];
     for (const [id, peer] of this.#peers.entries()) {
