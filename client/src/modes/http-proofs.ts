@@ -101,11 +101,12 @@ export class HttpProofs implements BlockCheck {
     try {
       const bytes = await this.#fetch(index, signal);
       if (signal.aborted || this.#isKnown) return;
+      // A true proof shows the lies of holders that were asked before, too.
       const liars = this.#proofs.handleDigests(index, 0, bytes, () => undefined);
-      if (liars.size > 0) return this.fail(index, this.#proofs.wrong);
-      this.#isKnown = true;
-      clearTimeout(this.#timer);
-      this.#events.onKnown();
+      this.#isKnown = !liars.has(index);
+      if (this.#isKnown) clearTimeout(this.#timer);
+      for (const liar of liars) this.fail(liar, this.#proofs.wrong);
+      if (this.#isKnown && !signal.aborted) this.#events.onKnown();
     } catch (error) {
       if (!signal.aborted) this.fail(index, faultOf(error));
     }
