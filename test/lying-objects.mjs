@@ -30,7 +30,7 @@ const FALSE_PACKETS = 5;
 
 /** Changes this share of the bytes from `at` on, and at least one. */
 function spoil(message, at, share = 1) {
-  const made = message.slice();
+  const made = Uint8Array.from(message);
   for (let index = at; index < made.length; index++) if (Math.random() < share) made[index] ^= 1;
   made[made.length - 1] ^= 2;
   return made;
@@ -116,8 +116,9 @@ ObjectOrigin.prototype.fetch = async function (text, range, signal, client, deta
   return { ...answer, body, cancel: () => undefined, proof: (piece) => tree.proofOf(piece) };
 };
 
-/** What a lie makes of the bytes of an answer over HTTP. */
-const IN_BODIES = { everywhere: 1, "http-payloads": 1, "http-hundredth": 0.01 };
+/** What share of the bytes of an answer over HTTP a lie changes. With 0 it changes the last one of each piece. */
+const IN_BODIES = { everywhere: 1, "http-payloads": 1, "http-hundredth": 0.01, "http-byte": 0 };
+const isProof = (url) => /^\/v1\/objects\/[^/]+\/proof\?/.test(url);
 const isBody = (url) => /^\/v1\/(?:objects\/[^/]+(?:\?|$)|fetch\?.*url=object)/.test(url);
 /** Express cuts off of `url` where a router hangs. */
 const urlOf = ({ req }) => req.originalUrl ?? req.url;
@@ -125,6 +126,7 @@ const { write, end, setHeader } = ServerResponse.prototype;
 function falseOverHttp(response, chunk) {
   if (!(chunk instanceof Uint8Array) || response.req.method !== "GET") return chunk;
   const [lie, url] = [lieNow(), urlOf(response)];
+  if (lie === "http-proofs" && isProof(url)) return spoil(chunk, 0);
   return lie in IN_BODIES && isBody(url) ? spoil(chunk, 0, IN_BODIES[lie]) : chunk;
 }
 ServerResponse.prototype.write = function (chunk, ...words) {

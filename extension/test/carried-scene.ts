@@ -7,6 +7,7 @@ import { CarriedRequest } from "../src/carry/carried-request";
 import { Asked } from "../src/carry/site";
 
 export const MEDIA = "https://media.example/a.mp4";
+export const PUBLISHED = `https://origo.example/v/${"k".repeat(43)}/film/a.mp4`;
 export const PATIENCE_MS = 4000;
 export const HEAD: Extract<ToPage, { type: "head" }> = {
   type: "head",
@@ -29,7 +30,7 @@ export interface Native {
 }
 
 /** A request to the site that a test answers. */
-class Site implements SiteRequest {
+export class Site implements SiteRequest {
   answer!: (head: SiteHead) => void;
   fail!: (error: Error) => void;
   isAborted = false;
@@ -45,7 +46,7 @@ class Site implements SiteRequest {
   }
 }
 
-export function make(native: Native | Error = {}, range: ByteRange | null = null) {
+export function make(native: Native | Error = {}, range: ByteRange | null = null, url = MEDIA) {
   let listener: CallListener | undefined;
   const seen = {
     events: [] as string[],
@@ -112,7 +113,7 @@ export function make(native: Native | Error = {}, range: ByteRange | null = null
     error: () => seen.events.push("error"),
   };
   const page = { fetch: nativeFetch, asked, patienceMs: () => PATIENCE_MS, player: () => undefined };
-  const carried = new CarriedRequest(calls, page, { url: MEDIA, range }, events);
+  const carried = new CarriedRequest(calls, page, { url, range }, events);
   const receive = (...messages: ToPage[]): void => messages.forEach((message) => listener?.message(message));
   const data = (start: number, end: number): ToPage => ({
     type: "data",

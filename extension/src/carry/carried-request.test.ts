@@ -1,5 +1,5 @@
 import type { SiteHead } from "../shared/messages";
-import { HEAD, make, MEDIA, PATIENCE_MS, WHOLE, type Native } from "../../test/carried-scene";
+import { HEAD, make, MEDIA, PATIENCE_MS, PUBLISHED, WHOLE, type Native } from "../../test/carried-scene";
 import { REPLY_MS, STALL_MS } from "./carried-request";
 import { OURS_MS, WAIT_MS_MAX, WAITS_MS } from "./site";
 
@@ -63,6 +63,16 @@ describe("carried request: the site is asked beside the proxies", () => {
       const shown = [{ url: MEDIA, range: null, head: ANSWER, headMs: 0 }, 600, 400, true];
       expect([seen.compared, seen.aborts]).toEqual([compare ? shown : [], []]);
     }
+  });
+
+  test("for a published file not before the transport knows no such publication, or is lost", async () => {
+    const native = make({}, null, PUBLISHED);
+    native.advance(100 * REPLY_MS);
+    expect(native.sites.length).toBe(0);
+    native.receive({ type: "native", id: 1, compare: false });
+    const lost = make({}, null, PUBLISHED);
+    lost.lose();
+    expect([native.sites.length, lost.sites.length]).toEqual([1, 1]);
   });
 
   test("at the time that the transport names, or after a while if it is silent", () => {

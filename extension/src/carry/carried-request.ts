@@ -13,6 +13,7 @@ import { bytes as part, max, OwnBytes, round } from "../shared/late-primordials"
 import { bodyOf, cancelBody } from "../shared/platform";
 import { abort, drop, OwnAbortController, type Read, readerOfBody, signalOf } from "../shared/late-platform";
 import { formatRange } from "@tributary/contract";
+import { isPublishedUrl } from "../shared/rules";
 import type { Call, Calls, Clock } from "./calls";
 import { Delivered } from "./delivered";
 import { bytesToSkip, isSameWhole, restOf, validatorOf } from "./representation";
@@ -84,7 +85,8 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
         tick: (nowMs) => this.#handleTick(nowMs),
       },
     );
-    this.#setHedge(REPLY_MS);
+    // Nobody would check the site's answer. A transport that has vanished is found by its silence (calls.ts).
+    if (!isPublishedUrl(request.url)) this.#setHedge(REPLY_MS);
   }
 
   credit(): void {

@@ -15,6 +15,7 @@ import type {
 } from "../shared/carry";
 import { PLAYERS, type Player, type SiteHead } from "../shared/messages";
 import { CARRY_READY_EVENT } from "../shared/names";
+import { isPublishedUrl } from "../shared/rules";
 import { respond } from "./answer";
 import { Calls, type Clock } from "./calls";
 import { CarriedRequest, type Surroundings } from "./carried-request";
@@ -28,6 +29,7 @@ import { copyOf, headOf } from "./site-fetch";
 import { bodyOfXhr, headOfXhr } from "./site-xhr";
 import { Emulation } from "./emulation";
 import { Endings } from "./endings";
+import { FirstPublished } from "./first-published";
 import { KnownFiles } from "./known-files";
 import { PageWorker } from "./page-worker";
 import { bufferedVideos, patienceMs } from "./patience";
@@ -51,8 +53,15 @@ const make: MakeCarrier = (link, natives) => {
   const worker = new PageWorker(workerContainer());
   const endings = new Endings();
   const known = new KnownFiles();
-  const carry: Carrier["carry"] = (request, events) =>
-    worker.mayAnswer() || known.has(request) ? declined(events) : new CarriedRequest(calls, page, request, events);
+  const carry: Carrier["carry"] = (request, events) => {
+    const isPublished = isPublishedUrl(request.url);
+    // A copy of a published file in the browser's cache was not checked.
+    if (worker.mayAnswer() || (!isPublished && known.has(request))) return declined(events);
+    const begin = (heard: typeof events): RequestHandle => new CarriedRequest(calls, page, request, heard);
+    return isPublished && !link.allows(request.url)
+      ? new FirstPublished(link, request.url, events, begin)
+      : begin(events);
+  };
   const shows = (wanted: MediaRequest): ((head: SiteHead, copy: () => SiteBody) => void) => {
     const startedMs = clock.nowMs();
     return (head, copy) => {

@@ -37,11 +37,12 @@ export class SiteXhr implements SiteRequest {
 
   constructor(page: PageXhr, natives: Natives) {
     const native = (this.native = copyOf(page, natives));
+    // The page script hears of the answer first.
+    page.sendNatively(native);
     this.head = headOfXhr(native, natives);
     void this.#heedFailure();
     this.end = endOfXhr(native, natives);
     this.copy = bodyOfXhr(native, natives).copy;
-    page.sendNatively(native);
   }
 
   async #heedFailure(): Promise<void> {

@@ -4,9 +4,10 @@
  */
 import type { CacheMode } from "@tributary/contract";
 import type { Carrier, MediaRequest } from "../shared/carry";
-import { carriedHeaders, isManifestUrl, mediaUrl } from "../shared/rules";
+import { carriedHeaders, isPublishedUrl, mediaUrl } from "../shared/rules";
 import { apply, isA, options, OwnURL, url as part, withoutHash } from "../shared/primordials";
 import { headerOf, headersOf, isAborted, requestOf, responseOf } from "../shared/platform";
+import { carrierOf, heedManifest } from "./held";
 import type { Link } from "./link";
 import { natives, page } from "./natives";
 import type { Permits } from "./permits";
@@ -35,8 +36,10 @@ export function patchFetch(original: Window["fetch"], link: Link, permits: Permi
     if (candidate === null) return apply(target, receiver, args);
     const { request, ...wanted } = candidate;
     const ask = (signal?: AbortSignal): Promise<Response> => askSite(request, wanted.url, link, permits, signal);
-    const carrier = permits.allows(wanted.url) ? link.carrier : null;
-    return carrier === null ? askAndShow(wanted, link, ask) : respond(carrier, request, wanted, ask);
+    const isPublished = isPublishedUrl(wanted.url);
+    const carrier = isPublished || permits.allows(wanted.url) ? link.carrier : null;
+    if (carrier !== null) return respond(carrier, request, wanted, ask);
+    return isPublished ? hold(request, wanted, link, ask) : askAndShow(wanted, link, ask);
   });
 }
 
@@ -47,6 +50,11 @@ async function askAndShow(wanted: MediaRequest, link: Link, ask: Ask): Promise<R
   const response = await ask();
   attempt(() => link.carrier?.observe(wanted, response));
   return response;
+}
+
+async function hold(request: Request, wanted: MediaRequest, link: Link, ask: Ask): Promise<Response> {
+  const carrier = await carrierOf(link, requestOf(request).signal);
+  return await (carrier === null ? askAndShow(wanted, link, ask) : respond(carrier, request, wanted, ask));
 }
 
 /** Functions of the page can make the carrying script fail. The site itself then answers. */
@@ -85,7 +93,7 @@ function candidateOf(args: unknown[], link: Link): Candidate | null {
   const address = typeof input === "string" ? input : isA(OwnURL, input) ? part.href(input) : asked?.url;
   if (address === undefined) return null;
   if (mediaUrl(address, page.baseUri()) === null) {
-    if (isManifestUrl(address, page.baseUri())) link.warm();
+    heedManifest(address, link);
     return null;
   }
   let request: Request;

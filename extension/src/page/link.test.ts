@@ -32,6 +32,27 @@ describe("link: asks for a port once", () => {
     }
   });
 
+  test("tells who waits the carrier when the link is ready, and null when it is off or native", () => {
+    const { link, calls, carrier } = make();
+    link.equip(carrier);
+    const heard: unknown[] = [];
+    const hear = (given: unknown): void => void heard.push(given);
+    link.await(hear);
+    link.await(hear);
+    const port = new Port();
+    link.attach(port);
+    expect([heard, calls.summon]).toEqual([[], 1]);
+    port.receive({ type: "hello" });
+    link.await(hear);
+    link.switch(false);
+    link.await(hear);
+    expect(heard).toEqual([carrier, carrier, carrier, null]);
+    const early = make();
+    early.link.await(hear);
+    early.link.switch(false);
+    expect(heard.slice(4)).toEqual([null]);
+  });
+
   test("keeps the carrying script when the port is lost", () => {
     const { link, clock, carried, carrier } = makeReady();
     carried.call({ url: "http://a.example/1.mp4", range: null, patienceMs: 4000 }, listener());

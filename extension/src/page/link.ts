@@ -6,7 +6,7 @@
  */
 import type { Carrier } from "../shared/carry";
 import type { PortLike, ToPage, ToTransport } from "../shared/messages";
-import { freeze } from "../shared/primordials";
+import { add, firstOf, freeze } from "../shared/primordials";
 import type { Natives } from "./natives";
 import type { Permits } from "./permits";
 
@@ -39,6 +39,8 @@ export class Link {
   /** The page announced media before the hello. */
   #isWarmWanted = false;
   #losses = 0;
+  /** Who waits for the carrier. */
+  #waiting: ((carrier: Carrier | null) => void)[] = [];
 
   constructor(env: LinkEnvironment) {
     this.#env = env;
@@ -66,6 +68,13 @@ export class Link {
     if (this.#state !== "idle") return;
     this.#state = "connecting";
     this.#env.summon();
+  }
+
+  /** Tells `hear` the carrier as soon as the page has one, or null if it gets none soon. It may never tell. */
+  await(hear: (carrier: Carrier | null) => void): void {
+    this.prepare();
+    add(this.#waiting, hear);
+    if (this.#state !== "connecting") this.#tell();
   }
 
   /** Has sessions to the proxies opened as soon as there is a port, because the page is about to ask for media. */
@@ -151,6 +160,7 @@ export class Link {
 
   #decideIfWhole(): void {
     if (this.#state === "connecting" && this.#isGreeted && this.#carrier !== null) this.#state = "ready";
+    if (this.#state === "ready") this.#tell();
   }
 
   #handle(message: ToPage): void {
@@ -162,7 +172,15 @@ export class Link {
     this.#decideIfWhole();
   }
 
+  #tell(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    const carrier = this.#state === "ready" ? this.#carrier : null;
+    firstOf(waiting, (hear) => void hear(carrier));
+  }
+
   #drop(): void {
+    this.#tell();
     this.#port?.close();
     this.#port = null;
     this.#isGreeted = false;

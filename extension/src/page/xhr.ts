@@ -4,8 +4,8 @@
  * answers, and events are dispatched on the object itself.
  * Sync requests, other methods, bodies, credentials, unusual headers, text and documents stay native.
  */
-import type { MediaRequest, XhrAsk, XhrEmulation } from "../shared/carry";
-import { carriedHeaders, isManifestUrl, isNativeForm, mediaUrl } from "../shared/rules";
+import type { Carrier, MediaRequest, XhrAsk, XhrEmulation } from "../shared/carry";
+import { carriedHeaders, isNativeForm, isPublishedUrl, mediaUrl } from "../shared/rules";
 import {
   add,
   apply,
@@ -20,6 +20,7 @@ import {
   withoutHash,
 } from "../shared/primordials";
 import { loadedOf } from "../shared/platform";
+import { heedManifest, HeldXhr } from "./held";
 import type { Link } from "./link";
 import { getXhr, listen, natives, page } from "./natives";
 import type { Answered, Permits } from "./permits";
@@ -50,6 +51,8 @@ const PATCHED = {
   set: ["responseType", "withCredentials", "timeout"],
 } as const;
 
+const HEADERS_RECEIVED = 2;
+
 const sendXhr = methodOf<Xhr, [], void>("XMLHttpRequest", "send");
 
 export function patchXhr(link: Link, permits: Permits): void {
@@ -79,7 +82,7 @@ export function patchXhr(link: Link, permits: Permits): void {
     }
     states.set(xhr, openedBy(args));
     if (isChanged) natives.fire(xhr, "readystatechange");
-    if (isManifestUrl(`${args[1]}`, page.baseUri())) link.warm();
+    heedManifest(`${args[1]}`, link);
   }
 
   function send(opened: Opened, target: AnyFunction, xhr: Xhr, args: unknown[]): unknown {
@@ -87,32 +90,52 @@ export function patchXhr(link: Link, permits: Permits): void {
     const mayAskFirst = uploading.get(xhr) === true && !!opened.url && part.origin(opened.url) !== location.origin;
     const request = link.isNative || mayAskFirst ? null : carriedRequest(xhr, opened, args[0]);
     if (request === null) return sendItself();
-    const noteAnswer = (of: Xhr): void =>
-      listen(of, "load", (event) => {
-        const seen = (name: string): unknown => getXhr(name, of);
+    const noteAnswer = (of: Xhr): void => {
+      const seen = (name: string): unknown => getXhr(name, of);
+      listen(of, "readystatechange", () => {
+        if (seen("readyState") !== HEADERS_RECEIVED) return;
         const answer = { status: seen("status"), statusText: seen("statusText") } as Answered;
         permits.note(request.url, seen("responseURL") as string, answer);
+      });
+      listen(of, "load", (event) => {
         link.prepare();
         link.noteDirect(loadedOf(event));
       });
-    const carrier = permits.allows(request.url) ? link.carrier : null;
+    };
+    const sendNatively = (copy: Xhr): void => {
+      noteAnswer(copy);
+      sendXhr(copy);
+    };
+    const isPublished = isPublishedUrl(request.url);
+    const carrier = isPublished || permits.allows(request.url) ? link.carrier : null;
+    if (carrier === null && isPublished) {
+      opened.emulation = new HeldXhr(xhr, opened, link, {
+        carry: (by) => (isNativeForm(getXhr("responseType", xhr), opened.mime) ? sendNow() : emulate(by)),
+        sendItself: sendNow,
+      });
+      return opened.emulation.send();
+    }
     if (carrier === null) {
       noteAnswer(xhr);
       if (link.state === "ready") opened.see = attempt(() => link.carrier?.observeXhr(request, xhr));
       return sendItself();
     }
-    const sendNatively = (copy: Xhr): void => {
-      noteAnswer(copy);
-      sendXhr(copy);
-    };
-    try {
-      opened.emulation = carrier.emulate({ xhr, asked: opened, sendNatively }, request);
-      opened.emulation.send();
-    } catch {
-      // Functions of the page can make the carrying script fail. The site itself then answers.
+    return emulate(carrier);
+
+    function sendNow(): void {
       opened.emulation = null;
       noteAnswer(xhr);
-      return sendItself();
+      sendItself();
+    }
+
+    function emulate(by: Carrier): void {
+      try {
+        opened.emulation = by.emulate({ xhr, asked: opened, sendNatively }, request!);
+        opened.emulation.send();
+      } catch {
+        // Functions of the page can make the carrying script fail. The site itself then answers.
+        sendNow();
+      }
     }
   }
 

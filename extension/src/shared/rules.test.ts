@@ -1,4 +1,13 @@
-import { carriedAddress, carriedHeaders, isManifestUrl, mediaUrl, pageMediaUrl, closedRange, useRules } from "./rules";
+import {
+  carriedAddress,
+  carriedHeaders,
+  closedRange,
+  isManifestUrl,
+  isPublishedUrl,
+  mediaUrl,
+  pageMediaUrl,
+  useRules,
+} from "./rules";
 
 describe("rules: which addresses are media", () => {
   test.each([
@@ -33,6 +42,13 @@ describe("rules: which addresses are media", () => {
   test("a manifest is recognized and is not media", () => {
     expect(isManifestUrl("https://a.example/a.m3u8?x")).toBe(true);
     expect(isManifestUrl("https://a.example/a.m4s")).toBe(false);
+  });
+
+  test("the address of a published file is recognized by its key", () => {
+    const folder = `https://a.example/v/${"-_9aZ".repeat(8)}abc/name/`;
+    const urls = [`${folder}a/1.m4s`, folder, `https://a.example/v/${"a".repeat(42)}/name/1.m4s`, `${folder}1.m4s?x`];
+    expect(urls.map((url) => isPublishedUrl(url))).toEqual([true, false, false, true]);
+    expect([isPublishedUrl("1.m4s", folder), isPublishedUrl("1.m4s")]).toEqual([true, false]);
   });
 });
 

@@ -52,6 +52,8 @@ const SITE_RULES: readonly SiteRule[] = [
   // Any site: media segments and files.
   [null, /\.(?:m4[sfva]|mp4[av]?|cmf[vam]|m?ts|m2ts|aac|[ae]c3|mp3|web[ma]|mkv|og[vag]|opus|flac|mov|dash)$/i, true],
 ];
+/** The address of a published file, of any Origo: docs/spec/publications.md §3. */
+const PUBLISHED_PATH = /\/v\/[\w-]{43}\/[^/]+\/./;
 const MANIFEST_PATH = /\.(?:m3u8|mpd|ism|f4m)$/i;
 const CACHE_DIRECTIVES = {
   __proto__: null,
@@ -110,6 +112,12 @@ function ruleFor(url: URL): SiteRule | undefined {
 export function isManifestUrl(url: string, base?: string): boolean {
   const parsed = parseHttpUrl(url, base);
   return parsed !== null && matches(MANIFEST_PATH, part.pathname(parsed));
+}
+
+/** Whether `url` has the form of a published file's address. Only the transport knows whether it is one. */
+export function isPublishedUrl(url: string, base?: string): boolean {
+  const parsed = parseHttpUrl(url, base);
+  return parsed !== null && matches(PUBLISHED_PATH, part.pathname(parsed));
 }
 
 /** Whether only the browser can give an answer in the form that the page wants of an XMLHttpRequest. */
