@@ -144,7 +144,7 @@ const fetched = (name: string): Promise<unknown> =>
     return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   })()`);
 
-test("all change a byte of what the browser itself gets: the player gets what was published from the first file on", async () => {
+test("all change a byte of what the browser itself gets: the player gets what was published", async () => {
   await begin("coded");
   tell("http-byte", PROXIES);
   await openPlayer();

@@ -46,7 +46,7 @@ test("first of the published: the browser is asked, and its answer gives way to 
   expect([seen, sites[0]!.isAborted]).toEqual([["head", "bytes", "credit", "end"], true]);
 });
 
-test("first of the published: the browser's answer serves the page if the transport knows no such publication", async () => {
+test("first of the published: the browser's answer serves the page if there is no such publication", async () => {
   const { sites, seen, transport } = make();
   sites[0]!.answer(ANSWER);
   await settle();
@@ -56,7 +56,7 @@ test("first of the published: the browser's answer serves the page if the transp
   expect(transport()!.askSite()).toBe(sites[1]);
 });
 
-test("first of the published: where nothing can be checked, the page gets an error and not the browser's answer", async () => {
+test("first of the published: if no checked bytes come, the page gets an error", async () => {
   const { sites, seen, transport } = make();
   sites[0]!.answer(ANSWER);
   await settle();
@@ -64,7 +64,7 @@ test("first of the published: where nothing can be checked, the page gets an err
   expect([seen, sites[0]!.isAborted]).toEqual([["error"], true]);
 });
 
-test("first of the published: nothing is carried where the browser gets no answer or the document may not fetch", async () => {
+test("first of the published: nothing is carried without an answer or a permit", async () => {
   const failed = make();
   failed.sites[0]!.fail(new TypeError("refused"));
   const refused = make(false);
@@ -86,7 +86,7 @@ test("first of the published: no event follows an abort, before the answer or af
   expect([after.seen, after.sites[0]!.isAborted]).toEqual([["abort"], true]);
 });
 
-test("first of the published: a page that wants another form gets the browser's answer only before the transport is asked", async () => {
+test("first of the published: another form comes from the browser only before the transport is asked", async () => {
   const before = make();
   before.first.useSite();
   before.sites[0]!.answer(ANSWER);

@@ -13,7 +13,10 @@ import { OpenGeneration, type Packet, type Solver } from "./verification";
 export interface ByteCheck {
   /** Whether `isTrue` can tell yet. */
   isKnown(index: number): boolean;
-  isTrue(index: number, bytes: Uint8Array): boolean;
+  /** `bytes` are those of generation `index` from `offset` on. */
+  isTrue(index: number, bytes: Uint8Array, offset?: number): boolean;
+  /** So many bytes of a generation can be checked alone. Undefined: only whole generations can. */
+  readonly partBytes?: number;
 }
 
 /**
@@ -275,7 +278,8 @@ export class Assembly {
       byteCount: generationBytes(geometry, index),
       makeSolver: () =>
         uncoded ? new UncodedSolver(symbolCount, symbolBytes) : new CodedSolver(codec, symbolCount, symbolBytes),
-      isTrue: check && ((bytes) => check.isTrue(index, bytes)),
+      isTrue: check && ((bytes, offset) => check.isTrue(index, bytes, offset)),
+      partBytes: check?.partBytes,
       ...(check && { isKnown: () => check.isKnown(index) }),
     });
     this.#generations.set(index, made);
@@ -293,7 +297,7 @@ export class Assembly {
     if (generation.disputed && !generation.bytes) this.disputed.add(index);
     else this.disputed.delete(index);
     if (!generation.bytes) return;
-    for (const packet of generation.falsePackets) this.#show(packet, index, generation.bytes);
+    for (const packet of generation.falsePackets) this.#show(packet, index, generation.checkedBytes!);
     generation.free();
     this.#generations.delete(index);
     this.#complete.set(index, generation.bytes);

@@ -134,8 +134,11 @@ export class ObjectProofs implements ByteCheck {
     return true;
   }
 
-  isTrue(index: number, bytes: Uint8Array): boolean {
-    const [start] = this.#bytesOf(index);
+  /** Each block has a digest of its own. */
+  readonly partBytes = BLOCK_BYTES;
+
+  isTrue(index: number, bytes: Uint8Array, offset = 0): boolean {
+    const start = this.#bytesOf(index)[0] + offset;
     for (let at = 0; at < bytes.length; at += BLOCK_BYTES) {
       const leaf = this.#leafAt(start + at);
       if (!leaf || !sameBytes(this.#hash(bytes.subarray(at, at + BLOCK_BYTES)), leaf)) return false;

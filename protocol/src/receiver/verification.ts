@@ -33,8 +33,12 @@ export interface GenerationOptions {
   /** The bytes of the generation without padding. */
   byteCount: number;
   makeSolver(): Solver;
-  /** Checks the bytes of a generation. Undefined: every generation is accepted, and no packet is kept. */
-  isTrue: ((bytes: Uint8Array) => boolean) | undefined;
+  /**
+   * Checks the bytes of a generation from `offset` on. Undefined: every generation is accepted, and no packet is kept.
+   */
+  isTrue: ((bytes: Uint8Array, offset: number) => boolean) | undefined;
+  /** So many bytes can be checked alone, whole symbols. Undefined: `isTrue` takes whole generations only. */
+  partBytes?: number | undefined;
   /** Whether `isTrue` can tell yet. Until it can, solved bytes wait for `recheck`. */
   isKnown?: () => boolean;
 }
@@ -42,6 +46,8 @@ export interface GenerationOptions {
 export class OpenGeneration {
   /** Undefined until all bytes are known. Then the bytes that `takeReadable` has not returned. */
   bytes: Uint8Array | undefined;
+  /** All bytes, once they have been checked. */
+  checkedBytes: Uint8Array | undefined;
   /** Proxies that are proven to have sent a false packet of this generation. */
   readonly liars = new Set<number>();
   /** Packets that the true bytes have shown to be false, one of each proxy. */
@@ -59,6 +65,10 @@ export class OpenGeneration {
   /** This many symbols from the first one on can be read, and `taken` of them were returned. */
   #readable = 0;
   #taken = 0;
+  /** How many of them the present packets have shown to be true. */
+  #proven = 0;
+  /** The next part that can be read is false. */
+  #isStained = false;
 
   readonly #options: GenerationOptions;
 
@@ -95,15 +105,27 @@ export class OpenGeneration {
 
   /**
    * The next symbols that can be delivered although others are missing. Each is returned once. Returns undefined for
-   * fewer than `leastCount` symbols, and whenever a digest must be checked first.
+   * fewer than `leastCount` symbols. If digests must be checked, it returns only whole parts that are true.
    */
   takeReadable(leastCount: number): Uint8Array | undefined {
-    if (!this.#together || this.#options.isTrue) return undefined;
-    while (this.#readable < this.#options.symbolCount && this.#together.has(this.#readable)) this.#readable++;
-    const [first, count] = [this.#taken, this.#readable - this.#taken];
-    if (count < leastCount) return undefined;
-    this.#taken = this.#readable;
-    return this.#together.read(first, count);
+    const { isTrue, isKnown, partBytes, symbolBytes, symbolCount } = this.#options;
+    const step = isTrue ? (partBytes ?? NaN) / symbolBytes : 1;
+    if (!this.#together || this.#isStained || step % 1 !== 0 || isKnown?.() === false) return undefined;
+    while (this.#readable < symbolCount && this.#together.has(this.#readable)) this.#readable++;
+    const first = this.#taken;
+    const count = this.#readable - first - ((this.#readable - first) % step);
+    if (count < Math.max(leastCount, 1)) return undefined;
+    const bytes = this.#together.read(first, count);
+    const isPartTrue = (at: number): boolean =>
+      !isTrue || isTrue(bytes.subarray(at, at + step * symbolBytes), first * symbolBytes + at);
+    let end = 0;
+    while (end < bytes.length && !this.#isStained) {
+      if (isPartTrue(end)) end += step * symbolBytes;
+      else this.#isStained = true;
+    }
+    if (this.#proven === first) this.#proven += end / symbolBytes;
+    this.#taken = first + end / symbolBytes;
+    return end === 0 ? undefined : bytes.subarray(0, end);
   }
 
   hasFor(proxyIndex: number, symbolIndex: number): boolean {
@@ -133,6 +155,9 @@ export class OpenGeneration {
     this.takenBack++;
     this.#packets = kept;
     this.#freeSolvers();
+    this.#readable = this.#taken;
+    this.#proven = 0;
+    this.#isStained = false;
     const together = (this.#together = this.#options.makeSolver());
     for (const { coding, payload } of kept) {
       if (together.rank < this.#options.symbolCount) together.add(coding, payload);
@@ -154,10 +179,12 @@ export class OpenGeneration {
   #solved(solver: Solver, proxyIndex: number): void {
     const { byteCount, symbolCount, symbolBytes, isTrue, isKnown } = this.#options;
     if (isKnown?.() === false) return;
-    const bytes = solver
-      .read(this.#taken, symbolCount - this.#taken)
-      .subarray(0, byteCount - this.#taken * symbolBytes);
-    if (!isTrue || isTrue(bytes)) this.#settle(bytes);
+    // A false packet shows itself only in all bytes, also in those that were taken from other packets.
+    const first = isTrue ? 0 : this.#taken;
+    const bytes = solver.read(first, symbolCount - first).subarray(0, byteCount - first * symbolBytes);
+    const proven = solver === this.#together ? this.#proven * symbolBytes : 0;
+    if (!isTrue) this.bytes = bytes;
+    else if (isTrue(bytes.subarray(proven), proven)) this.#settle(bytes);
     else if (solver === this.#together) this.#dispute();
     else if (solver === this.#alone.get(proxyIndex)) this.liars.add(proxyIndex);
     else {
@@ -190,7 +217,8 @@ export class OpenGeneration {
 
   /** The true bytes show which of the kept packets were false. None can be false when all were solved together. */
   #settle(bytes: Uint8Array): void {
-    this.bytes = bytes;
+    this.checkedBytes = bytes;
+    this.bytes = bytes.subarray(this.#taken * this.#options.symbolBytes);
     const open = [...this.#suspects, ...(this.disputed ? this.#packets : [])];
     if (open.length === 0) return;
     const { codec, symbolCount, symbolBytes } = this.#options;

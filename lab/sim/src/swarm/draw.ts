@@ -77,6 +77,8 @@ export interface SwarmDraw {
   known: (KnownPath | undefined)[];
   /** The chunk is of an object whose root the client knows. Otherwise it believes what the proxies agree on. */
   isVouched: boolean;
+  /** The client believes each proxy and checks nothing. */
+  isUnchecked?: boolean;
   /** By proxy: which body its origin gave it. Bodies differ in a few bytes. */
   bodies: number[];
   abortMs: number;

@@ -76,6 +76,8 @@ interface Side {
 export interface SwarmOutcome {
   end: "complete" | "failed" | "aborted" | "none";
   endMs: number;
+  /** When the first bytes were handed on. */
+  firstBytesMs: number;
   boundMs: number;
   excluded: number;
   events: number;
@@ -118,6 +120,7 @@ class SwarmRun implements NetworkUser {
   #events = 0;
   #end: SwarmOutcome["end"] = "none";
   #endMs = Infinity;
+  #firstBytesMs = Infinity;
   #deliveredBytes = 0;
 
   readonly #draw: SwarmDraw;
@@ -145,16 +148,10 @@ class SwarmRun implements NetworkUser {
       const own = tree && isFalse ? objectWith(markedCopy(body, FALSE_ROOT), draw).tree : tree;
       return own && ((piece) => own.proofOf(piece));
     });
-    const verified = { hash: sha256, ...(object ? { object } : {}) };
+    const verified = draw.isUnchecked ? {} : { hash: sha256, ...(object ? { object } : {}) };
     const given = { mode, symbolBytes, generationSize, windowPackets, known, ...verified, ...(range ? { range } : {}) };
-    this.#receiver = new Receiver({
-      requestId: REQUEST_ID,
-      url: "http://origin/segment.m4s",
-      proxyCount: proxies.length,
-      codec: this.#codec,
-      nowMs: 0,
-      ...given,
-    });
+    const own = { requestId: REQUEST_ID, proxyCount: proxies.length, codec: this.#codec, nowMs: 0 };
+    this.#receiver = new Receiver({ url: "http://origin/segment.m4s", ...own, ...given });
     this.#receiverTimer = this.#network.events.register(() => this.#handleReceiverTimer());
     this.#senderTimer = this.#network.events.register((index) => this.#handleSenderTimer(index));
     this.#sides = proxies.map((proxy, index) => this.#sideOf(proxy, index));
@@ -218,6 +215,7 @@ class SwarmRun implements NetworkUser {
     return {
       end: this.#end,
       endMs: this.#endMs,
+      firstBytesMs: this.#firstBytesMs,
       boundMs: this.#boundMs,
       excluded,
       events: this.#events,
@@ -327,6 +325,7 @@ class SwarmRun implements NetworkUser {
     this.#possible = new Set([...this.#possible].filter(isRight));
     if (this.#possible.size === 0) this.wrong(`wrong bytes from ${offset} on`);
     this.#deliveredBytes += bytes.length;
+    this.#firstBytesMs = Math.min(this.#firstBytesMs, this.#nowMs);
   }
 
   #complete(): void {
