@@ -127,8 +127,10 @@ test.each([
   await begin(mode);
   tell(lie, LIARS);
   await openPlayer();
+  // If the honest holder is the first that is asked for proofs, nobody lies.
+  const mayBeSpared = lie === "http-proofs";
   const isEnough = ({ segments, names, currentTime }: Playing): boolean =>
-    segments.length >= SEGMENTS_MIN && names.length > 0 && currentTime >= SECONDS_MIN;
+    segments.length >= SEGMENTS_MIN && (mayBeSpared || names.length > 0) && currentTime >= SECONDS_MIN;
   const state = await play(isEnough);
   expect(state.segments.flatMap(fault)).toEqual([]);
   expect(state.errors).toEqual([]);
