@@ -11,6 +11,7 @@ export const DOOR_CHECKS = {
   "the page's own service worker has its requests first": pageWorker,
   "a service worker that hears no requests changes nothing": deafWorker,
   "what a page's policy forbids is not fetched": forbidden,
+  "what a policy allows by file or by folder is fetched as it says": byFile,
   "a policy that the page adds counts from then on": addedPolicy,
   "what a policy reports stays with the browser": reportedPolicy,
   "a redirect to where the page's policy forbids is not followed for it": forbiddenRedirect,
@@ -93,14 +94,45 @@ async function forbidden({ home, other, log, openPage, isCarried }) {
   }
 }
 
+/** The policy names a file, and three folders side by side. The browser has fetched of each. */
+async function byFile({ home, other, log, openPage, isCarried }) {
+  const folders = ["x/a", "x/b", "x/c"].map((folder) => `${other}/${folder}/`);
+  for (const of of [fromHeader, fromMeta]) {
+    const page = await of(`connect-src ${home} ${other}/one/text.mp4 ${folders.join(" ")}`, openPage);
+    assert.equal(await isCarried(page), true);
+    const allowed = ["/one/text.mp4", "/x/a/text.mp4", "/x/b/text.mp4", "/x/c/text.mp4"];
+    for (const path of allowed) await both(page, addressOf(other, path, 9));
+    log.length = 0;
+    for (const path of allowed) await both(page, addressOf(other, path, 10));
+    assert.equal(carriedOf(log, "/"), 2 * allowed.length);
+    log.length = 0;
+    for (const path of ["/one/other/text.mp4", "/one/more-text.mp4", "/x/d/text.mp4"])
+      assert.deepEqual(await both(page, addressOf(other, path, 11)), ["TypeError", "error"], path);
+    assert.deepEqual(log, []);
+    await page.close();
+  }
+}
+
+const fromHeader = (policy, openPage) => openPage(`?content-security-policy=${encodeURIComponent(policy)}`);
+
+async function fromMeta(policy, openPage) {
+  const page = await openPage();
+  await addMeta(page, policy);
+  return page;
+}
+
+function addMeta(page, policy) {
+  return page.evaluate((content) => {
+    const meta = Object.assign(document.createElement("meta"), { httpEquiv: "Content-Security-Policy", content });
+    document.head.append(meta);
+  }, policy);
+}
+
 async function addedPolicy({ home, other, log, openPage, isCarried }) {
   const page = await openPage();
   assert.equal(await isCarried(page), true);
   await both(page, addressOf(other, "/text.mp4", 4));
-  await page.evaluate((content) => {
-    const meta = Object.assign(document.createElement("meta"), { httpEquiv: "Content-Security-Policy", content });
-    document.head.append(meta);
-  }, `connect-src ${home}`);
+  await addMeta(page, `connect-src ${home}`);
   log.length = 0;
   assert.deepEqual(await both(page, addressOf(other, "/text.mp4", 5)), ["TypeError", "error"]);
   assert.equal(carriedOf(log, "/text.mp4"), 0);

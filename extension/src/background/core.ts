@@ -3,19 +3,13 @@
  * draws the badge. The browser may stop it at any time, so it keeps its state in storage only.
  */
 import { BUILT_IN, SETTING_KEYS, parseSettings, type Settings } from "../shared/settings";
+import type { CompiledPolicies } from "../shared/csp";
 import { BROUGHT_SCRIPTS, CLIENT_ID_KEY } from "../shared/names";
 import { mayRead } from "./admission";
-import { mayFetch, mayPlay, noteStart } from "./policies";
+import { compileMetas, mayFetch, takePolicies } from "./policies";
 import { isTabProxied } from "./proxied";
 import { syncSites } from "./sites";
-import type {
-  Badge,
-  BroughtScript,
-  PlainAnswer,
-  SettingsAnswer,
-  ToBackground,
-  ToTransportContext,
-} from "../shared/runtime";
+import type { Badge, BroughtScript, SettingsAnswer, ToBackground, ToTransportContext } from "../shared/runtime";
 import { single } from "../shared/single";
 import { askForUdp, isUdpAllowed } from "./udp";
 
@@ -67,14 +61,11 @@ async function answerFor(isPrivate: boolean, tab?: chrome.tabs.Tab): Promise<Set
 }
 
 chrome.runtime.onMessage.addListener(
-  (message: ToBackground, sender, respond: (answer: SettingsAnswer | PlainAnswer | boolean) => void) => {
+  (message: ToBackground, sender, respond: (answer: SettingsAnswer | CompiledPolicies | null | boolean) => void) => {
     if (message.to !== "background") return;
     if (message.type === "bring") return bringScript(message.script, sender);
-    if (message.type === "start") return noteStart(message.address, sender);
-    if (message.type === "plain") {
-      void mayPlay(message, sender).then(respond);
-      return true;
-    }
+    if (message.type === "start") return respond(takePolicies(message.address, sender));
+    if (message.type === "metas") return respond(compileMetas(message.texts, message.address));
     if (message.type === "may") {
       void mayRead(message.origin).then(respond);
       return true;

@@ -1,116 +1,112 @@
 type Note = (details: object) => void;
-const stored: Record<string, unknown> = {};
 let note!: Note;
-let { mayFetch, mayPlay, noteStart } = {} as typeof import("./policies");
+/** By tab: what its content scripts answer. */
+const answers = new Map<number, () => Promise<unknown>>();
+let asked: object[] = [];
+let { compileMetas, mayFetch, takePolicies } = {} as typeof import("./policies");
 
-/** Starts the background anew, as the browser does after it has stopped it. */
-async function start(): Promise<void> {
+beforeEach(async () => {
   jest.resetModules();
+  asked = [];
   const chrome = {
     webRequest: { onResponseStarted: { addListener: (listener: Note) => (note = listener) } },
-    storage: {
-      session: {
-        get: () => Promise.resolve({ ...stored }),
-        set: (items: object) => Promise.resolve(void Object.assign(stored, items)),
+    tabs: {
+      query: () => Promise.resolve([...answers.keys()].map((id) => ({ id }))),
+      sendMessage: (id: number, question: object) => {
+        asked.push(question);
+        return answers.get(id)!();
       },
     },
   };
   Object.assign(globalThis, { chrome });
-  ({ mayFetch, mayPlay, noteStart } = await import("./policies"));
-}
+  ({ compileMetas, mayFetch, takePolicies } = await import("./policies"));
+});
 
 const PAGE = "https://site.example/watch";
-const OTHER = "https://site.example/other";
-const SELF = "connect-src 'self'";
 
 /** A navigation's answer comes, in the page's own frame or another one. */
-const answer = (url: string, policies: string[], more: object = {}): void =>
+const answer = (policies: string[], more: object = {}): void =>
   note({
     tabId: 1,
     frameId: 0,
-    url,
+    url: PAGE,
     responseHeaders: policies.map((value) => ({ name: "Content-Security-Policy", value })),
     ...more,
   });
-const senderOf = (documentId: string, frameId = 0) =>
-  ({ tab: { id: 1 }, frameId, documentId }) as chrome.runtime.MessageSender;
-/** Its document starts. The document's id is `documentId`. */
-function load(url: string, documentId: string, ...policies: string[]): void {
-  answer(url, policies);
-  noteStart(url, senderOf(documentId));
+const HOSTS = ["a.example", "b.example", "c.example"];
+/** Of each policy those of HOSTS that the document may ask, as it learns at its start; null: unknown. */
+function start(frameId = 0, url = PAGE): string[] | null {
+  const sender = { tab: { id: 1 }, frameId } as chrome.runtime.MessageSender;
+  return takePolicies(url, sender)?.connect.map(allowedBy) ?? null;
 }
-const ask = (documentId = "a", url = "https://media.example/a.mp4", metaPolicies: string[] = []) =>
-  mayPlay({ url, metaPolicies }, senderOf(documentId));
+const allowedBy = (source: string): string =>
+  HOSTS.filter((host) => new RegExp(source).test(`https://${host}/1.ts`)).join(" ");
 
-beforeEach(start);
-
-test("policies: a document without one may play anything", async () => {
-  load(PAGE, "a");
-  expect(await Promise.all([ask(), ask("a", "x")])).toEqual(["anywhere", "no"]);
+test("policies: a document without one has none, and those of another document are not known", () => {
+  answer([]);
+  expect(start(0, "https://site.example/other")).toBe(null);
+  expect(start(1)).toBe(null);
+  expect(takePolicies(PAGE, {})).toBe(null);
+  expect([start(), start()]).toEqual([[], null]);
 });
 
-test("policies: of an unknown document nothing is assumed", async () => {
-  load(PAGE, "a");
-  noteStart(PAGE, senderOf("b"));
-  noteStart(PAGE, {});
-  expect(await Promise.all([ask("b"), ask("c"), mayPlay({ url: PAGE, metaPolicies: [] }, {})])).toEqual([
-    "no",
-    "no",
-    "no",
-  ]);
+test("policies: documents of one address have each their own", () => {
+  const starts = ["a.example", "b.example", "a.example"].map((host) => {
+    answer([`connect-src ${host}`]);
+    return start();
+  });
+  expect(starts).toEqual([["a.example"], ["b.example"], ["a.example"]]);
 });
 
-test("policies: documents of one address have each their own, in whatever order they load", async () => {
-  load(PAGE, "a", SELF);
-  load(PAGE, "b");
-  load(PAGE, "c", SELF);
-  expect(await Promise.all(["a", "b", "c"].map((id) => ask(id)))).toEqual(["no", "anywhere", "no"]);
+test("policies: frames of one address have each their own, in whatever order they start", () => {
+  HOSTS.forEach((host, frameId) => answer([`connect-src ${host}`], { frameId }));
+  expect([2, 0, 1].map((frameId) => start(frameId))).toEqual([["c.example"], ["a.example"], ["b.example"]]);
 });
 
-test("policies: frames of one address have each their own, in whatever order they start", async () => {
-  [[SELF], [], [SELF]].forEach((policies, frameId) => answer(PAGE, policies, { frameId }));
-  for (const frameId of [2, 1, 0]) noteStart(PAGE, senderOf(`in ${frameId}`, frameId));
-  expect(await Promise.all([0, 1, 2].map((at) => ask(`in ${at}`)))).toEqual(["no", "anywhere", "no"]);
+test("policies: those of all answers that could have brought the document count", () => {
+  answer(["connect-src a.example"]);
+  answer(["connect-src b.example", "img-src *"]);
+  expect(start()).toEqual(["a.example", "b.example"]);
 });
 
-test("policies: the strictest holds while several answers could have brought the document", async () => {
-  answer(PAGE, [SELF]);
-  answer(PAGE, []);
-  noteStart(PAGE, senderOf("a"));
-  load(PAGE, "b");
-  expect(await Promise.all([ask("a"), ask("b")])).toEqual(["no", "anywhere"]);
+test("policies: what a document fetches ahead brings none", () => {
+  answer(["connect-src a.example"], { documentId: "a" });
+  expect(start()).toBe(null);
 });
 
-test("policies: what a document fetches ahead brings none", async () => {
-  answer(PAGE, [SELF], { documentId: "a" });
-  load(PAGE, "b");
-  expect(await ask("b")).toBe("anywhere");
+test("policies: headers count in any letters, those that only report, and with a fragment", () => {
+  const responseHeaders = [{ name: "content-security-policy-report-only", value: "connect-src a.example" }];
+  answer([], { url: `${PAGE}#top`, responseHeaders });
+  expect(start(0, `${PAGE}#end`)).toEqual(["a.example"]);
 });
 
-test("policies: headers and meta elements count, in any letters and with a fragment", async () => {
-  const responseHeaders = [{ name: "content-security-policy-report-only", value: "connect-src media.example" }];
-  answer(`${PAGE}#top`, [], { responseHeaders });
-  noteStart(PAGE, senderOf("a"));
-  expect(await ask()).toBe("here");
-  expect(await ask("a", undefined, ["media-src media.example"])).toBe("no");
-  expect(await ask("a", "https://other.example/a.mp4")).toBe("no");
+test("policies: those in meta elements are read, and too long ones allow nothing", () => {
+  const read = (...texts: string[]) => compileMetas(texts, PAGE);
+  const { connect, mediaSource } = read("connect-src a.example b.example", "media-src 'self'");
+  expect([connect.map(allowedBy), mediaSource]).toEqual([["a.example b.example"], false]);
+  const long = read("connect-src *", `img-src ${"a".repeat(70_000)}`);
+  expect([long.connect.map(allowedBy), long.mediaSource]).toEqual([[""], false]);
 });
 
-test("policies: a background that starts again still knows the open documents, and newer ones count", async () => {
-  load(PAGE, "a", SELF);
-  await new Promise((resolve) => setTimeout(resolve));
-  await start();
-  load(OTHER, "b");
-  expect(await Promise.all([ask("a"), ask("a", `${PAGE}.mp4`), ask("b")])).toEqual(["no", "here", "anywhere"]);
-});
+describe("policies: a request in the name of an origin", () => {
+  const may = () => mayFetch("https://site.example", "https://site.example/api/v1/videos/1");
+  const silent = () => Promise.resolve(undefined);
+  const empty = () => Promise.reject(new Error("Could not establish connection. Receiving end does not exist."));
+  beforeEach(() => answers.clear());
 
-test("policies: a request in the name of an origin must be allowed to each of its known documents", async () => {
-  const api = "https://free.example/api/v1/videos/1";
-  const may = () => mayFetch("https://free.example", api);
-  load("https://other.example/", "other", "connect-src 'none'");
-  expect(await may()).toBe(false);
-  load("https://free.example/", "free", "default-src 'self'");
-  expect(await may()).toBe(true);
-  load("https://free.example/strict", "strict", "connect-src https://free.example/static/");
-  expect(await may()).toBe(false);
+  test("every tab is asked, and one that says no is enough", async () => {
+    [silent, empty, () => Promise.resolve(true)].forEach((answer, id) => answers.set(id, answer));
+    expect(await may()).toBe(true);
+    const url = "https://site.example/api/v1/videos/1";
+    expect(asked).toEqual(Array(3).fill({ to: "content", pageOrigin: "https://site.example", url }));
+    answers.set(3, () => Promise.resolve(false));
+    expect(await may()).toBe(false);
+  });
+
+  test("a flood of questions does not reach the tabs", async () => {
+    answers.set(1, silent);
+    const said = await Promise.all(Array.from({ length: 100 }, may));
+    expect([said.filter(Boolean).length, asked.length]).toEqual([16, 16]);
+    expect(await may()).toBe(true);
+  });
 });

@@ -1,44 +1,23 @@
 /**
  * Policies: which policies (CSP) came with a document. No script of a page can read them, and a request that they
- * refuse makes the browser report to the site. So they decide before the extension asks for anything in a page's name.
+ * refuse makes the browser report to the site. So the content script asks for them when its document starts.
  */
-import { allowsFetch, allowsMediaSource, parsePolicies, type Policy } from "../shared/csp";
+import { compilePolicies, parsePolicies, type CompiledPolicies, type Policy } from "../shared/csp";
 import { keepLatest } from "../shared/keep-latest";
-import type { PlainAnswer, PlainQuestion } from "../shared/runtime";
+import type { ToContent } from "../shared/runtime";
 
-/** Documents that are remembered. Of an older one nothing is known, and the browser plays its videos itself. */
-const DOCUMENTS_MAX = 1000;
+/** Frames and addresses whose answers are remembered. Of an older one nothing is known. */
+const ADDRESSES_MAX = 1000;
 /** Of one address in one frame. Only downloads and pages that are left at once bring an answer without a document. */
 const ANSWERS_MAX = 8;
-const KEY = "policies";
-
-interface Known {
-  /** The document's address before any script could change it. */
-  address: string;
-  policies: Policy[];
-}
+/** Letters of policies in `<meta>` elements that are read at once. A page can cause it, and more allow nothing. */
+const METAS_LENGTH_MAX = 2 ** 16;
+/** Questions to all tabs at once. A page can cause them, and further ones are answered with no. */
+const QUESTIONS_MAX = 16;
+let questions = 0;
 
 /** By tab, frame and address: the policies of each answer whose document has not started yet. */
 const answersOf = new Map<string, Policy[][]>();
-/** By the document's id. A document keeps it while it is prerendered, shown, and kept for "back". */
-const documents = new Map<string, Known>();
-
-/** The browser may stop this background while the page lives. */
-const restored = chrome.storage.session.get(KEY).then(({ [KEY]: stored }) => {
-  const newer = [...documents];
-  documents.clear();
-  for (const [id, known] of [...((stored ?? []) as typeof newer), ...newer]) documents.set(id, known);
-});
-
-let isSaving = false;
-
-async function save(): Promise<void> {
-  if (isSaving) return;
-  isSaving = true;
-  await restored;
-  isSaving = false;
-  await chrome.storage.session.set({ [KEY]: [...documents] });
-}
 
 const keyOf = (tabId: number, frameId: number, url: string): string => `${tabId} ${frameId} ${url.replace(/#.*/s, "")}`;
 
@@ -50,45 +29,42 @@ chrome.webRequest.onResponseStarted.addListener(
     const policies = parsePolicies(texts.map(({ value = "" }) => value));
     const key = keyOf(tabId, frameId, url);
     const answers = [...(answersOf.get(key) ?? []), policies].slice(-ANSWERS_MAX);
-    keepLatest(answersOf, key, answers, DOCUMENTS_MAX);
+    keepLatest(answersOf, key, answers, ADDRESSES_MAX);
   },
   { urls: ["http://*/*", "https://*/*"], types: ["main_frame", "sub_frame"] },
   ["responseHeaders"],
 );
 
 /**
- * A document starts, before any script of it runs. If several answers could have brought it, the policies of all count,
- * so the strictest holds.
+ * The policies of the document that starts now at `address`; null if they are not known. If several answers could have
+ * brought it, the policies of all count, so the strictest holds.
  */
-export function noteStart(address: string, { tab, frameId, documentId }: chrome.runtime.MessageSender): void {
+export function takePolicies(address: string, { tab, frameId }: chrome.runtime.MessageSender): CompiledPolicies | null {
   const key = keyOf(tab?.id ?? -1, frameId ?? -1, address);
   const answers = answersOf.get(key);
-  if (answers === undefined || documentId === undefined) return;
   answersOf.delete(key);
-  keepLatest(documents, documentId, { address, policies: answers.flat() }, DOCUMENTS_MAX);
-  void save();
+  return answers === undefined ? null : compilePolicies(answers.flat(), new URL(address));
 }
 
-/** Whether the plain-video script may play `url` in the document that asks, so that no policy refuses any of it. */
-export async function mayPlay(
-  { url, metaPolicies }: PlainQuestion,
-  { documentId = "" }: chrome.runtime.MessageSender,
-): Promise<PlainAnswer> {
-  await restored;
-  const known = documents.get(documentId);
-  if (known === undefined || !URL.canParse(url)) return "no";
-  const [self, asked] = [new URL(known.address), new URL(url)];
-  const policies = [...known.policies, ...parsePolicies(metaPolicies)];
-  if (!allowsMediaSource(policies) || !allowsFetch(policies, self, asked)) return "no";
-  return policies.some(({ connect }) => connect !== null) ? "here" : "anywhere";
+/** The policies in `<meta>` elements of the document that started at `address`. */
+export function compileMetas(texts: readonly string[], address: string): CompiledPolicies {
+  const isShort = texts.join().length <= METAS_LENGTH_MAX;
+  return compilePolicies(parsePolicies(isShort ? texts : ["default-src 'none'"]), new URL(address));
 }
 
 /**
- * Whether each known document of `pageOrigin` may fetch `url`, so it does not matter which of them the request is for.
- * False if none is known.
+ * Whether each open document of `pageOrigin` may fetch `url`, so it does not matter which of them the request is for.
+ * The content scripts know. In each tab only one that says no answers.
  */
 export async function mayFetch(pageOrigin: string, url: string): Promise<boolean> {
-  await restored;
-  const own = [...documents.values()].filter(({ address }) => new URL(address).origin === pageOrigin);
-  return own.length > 0 && own.every(({ address, policies }) => allowsFetch(policies, new URL(address), new URL(url)));
+  if (questions >= QUESTIONS_MAX) return false;
+  questions += 1;
+  const question: ToContent = { to: "content", pageOrigin, url };
+  const ask = ({ id = -1 }: chrome.tabs.Tab): Promise<unknown> =>
+    chrome.tabs.sendMessage(id, question).catch(() => undefined);
+  try {
+    return !(await Promise.all((await chrome.tabs.query({})).map(ask))).includes(false);
+  } finally {
+    questions -= 1;
+  }
 }

@@ -29,7 +29,7 @@ async function start({ isShown } = { isShown: true }): Promise<PageDocument> {
   page.hidden = !isShown;
   const nothing = { addListener: () => undefined };
   const chrome = {
-    runtime: { id: "own", getURL: (name: string) => name, sendMessage: () => Promise.resolve() },
+    runtime: { id: "own", getURL: (name: string) => name, sendMessage: () => Promise.resolve(), onMessage: nothing },
     storage: { local: { get: () => Promise.resolve({}) }, onChanged: nothing },
   };
   const location = { href: "https://site.example/", origin: "https://site.example", ancestorOrigins: [] };

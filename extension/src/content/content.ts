@@ -10,12 +10,15 @@ import {
   NEED_EVENT,
   PLAIN_ANSWER_EVENT,
   PLAIN_NEED_EVENT,
+  REFUSES_EVENT,
   RULES_EVENT,
   SWITCH_EVENT,
   THERE_EVENT,
 } from "../shared/names";
 import type { RuleSet } from "../shared/rules";
-import type { BroughtScript, PlainAnswer, ToBackground } from "../shared/runtime";
+import type { BroughtScript } from "../shared/runtime";
+import { ask } from "./ask";
+import { mayPlay, refuses } from "./policies";
 
 /** A frame that brought no working port by then is removed. */
 const FRAME_LIFE_MS = 10_000;
@@ -52,6 +55,10 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
     const answer = !isOff && isThere() ? await mayPlay(url) : "no";
     if (answer !== "no") bring("plain");
     tell(PLAIN_ANSWER_EVENT, `${answer} ${url}`);
+  });
+
+  hear(REFUSES_EVENT, (event) => {
+    if (refuses(String((event as CustomEvent).detail))) event.preventDefault();
   });
 
   hear(THERE_EVENT, (event) => {
@@ -146,34 +153,6 @@ async function mayRead(): Promise<boolean> {
   return (await ask({ type: "may", origin: location.origin }, () => true)) !== false;
 }
 
-/** Any script of the page can ask. */
-const QUESTIONS_MAX = 16;
-let questions = 0;
-
-/** Whether the plain-video script may play `url` here (background/policies.ts). */
-async function mayPlay(url: string): Promise<PlainAnswer> {
-  if (questions >= QUESTIONS_MAX) return "no";
-  questions += 1;
-  const answer = (await ask({ type: "plain", url, metaPolicies: metaPolicies() }, () => "no")) as PlainAnswer;
-  questions -= 1;
-  return answer;
-}
-
-/** A policy stays when the page removes its element. Elements are noted while the document loads. */
-const noted = new Set<string>();
-
-function metaPolicies(): string[] {
-  for (const { content } of document.querySelectorAll<HTMLMetaElement>('meta[http-equiv="content-security-policy" i]'))
-    noted.add(content);
-  return [...noted];
-}
-
-const metas = new MutationObserver(metaPolicies);
-metas.observe(document, { childList: true, subtree: true });
-hear("DOMContentLoaded", () => metas.disconnect());
-
-void ask({ type: "start", address: location.href }, () => undefined);
-
 const brought = new Set<BroughtScript>();
 
 /**
@@ -184,13 +163,6 @@ function bring(script: BroughtScript): void {
   if (brought.has(script)) return;
   brought.add(script);
   void ask({ type: "bring", script }, () => brought.delete(script));
-}
-
-type Question<Message = ToBackground> = Message extends unknown ? Omit<Message, "to"> : never;
-
-/** The background's answer, or that of `otherwise` if no background answers. */
-function ask(question: Question, otherwise: () => unknown): Promise<unknown> {
-  return chrome.runtime.sendMessage({ to: "background", ...question } as ToBackground).catch(otherwise);
 }
 
 function hear(type: string, listener: (event: Event) => void): void {

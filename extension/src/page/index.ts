@@ -9,6 +9,7 @@ import {
   KEPT_EVENT,
   NEED_EVENT,
   PORT_MESSAGE,
+  REFUSES_EVENT,
   RULES_EVENT,
   SECOND_EVENT,
   SWITCH_EVENT,
@@ -43,6 +44,7 @@ import { keepSourceTexts } from "./wrap";
 import { patchXhr } from "./xhr";
 
 const permits = new Permits({
+  refuses: (url) => tell(REFUSES_EVENT, url),
   countPolicies: () => nodeCount(select(document, "meta[http-equiv]")),
   takeListed,
   nowMs: pageMs,

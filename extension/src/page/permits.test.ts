@@ -4,8 +4,9 @@ const OK = { status: 200, statusText: "OK" };
 const CDN = "https://cdn.example";
 
 function make() {
-  const page = { policies: 0, nowMs: 0, listed: [] as { name: string; startTime: number }[], waits: 0 };
+  const page = { policies: 0, nowMs: 0, refused: "", listed: [] as { name: string; startTime: number }[], waits: 0 };
   const permits = new Permits({
+    refuses: (url) => url === page.refused,
     countPolicies: () => page.policies,
     takeListed: (hear) => page.listed.splice(0).forEach(({ name, startTime }) => hear(name, startTime)),
     nowMs: () => page.nowMs,
@@ -39,6 +40,17 @@ test("permits: nothing of an origin where the browser reported a request to the 
   expect(urls.map((url) => permits.allows(url))).toEqual([false, false]);
   permits.note("https://other.example/1.ts", "https://other.example/1.ts", OK);
   expect(permits.allows("https://other.example/2.ts")).toBe(true);
+});
+
+test("permits: nothing that a policy refuses, in a permitted folder or beside such ones", async () => {
+  const { page, permits } = make();
+  for (const name of ["a", "b", "c"]) permits.note(`${CDN}/${name}/1.ts`, `${CDN}/${name}/1.ts`, OK);
+  for (const url of [`${CDN}/a/2.ts`, `${CDN}/d/1.ts`]) {
+    page.refused = url;
+    expect([permits.allows(url), await permits.willAllow(url), page.waits]).toEqual([false, false, 0]);
+    page.refused = "";
+    expect(permits.allows(url)).toBe(true);
+  }
 });
 
 describe("permits: sites that have a folder for each segment", () => {

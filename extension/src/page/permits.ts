@@ -4,7 +4,9 @@
  * browser fetches the first file of each folder itself, and the proxies carry a folder only after that. Some sites have
  * a folder for each segment: once the browser has brought files of FAMILY_MIN folders side by side, the others beside
  * them are permitted, too. The proxies follow a redirect only to an origin where a redirect of the browser has ended,
- * because a policy counts there, too. Only the page script notes permits. No other script of the page can.
+ * because a policy counts there, too. A policy can also name single files, so the content script, which knows the
+ * document's policies, refuses what they do not allow. Only the page script notes permits. No other script of the page
+ * can.
  * A policy can also have the browser ask over https for an http address (`upgrade-insecure-requests`), and the
  * `Response` keeps the http address. So an http address counts only once the browser's list of requests (Resource
  * Timing) has one of its origin in the clear. The browser lists a request after the body has ended.
@@ -40,6 +42,8 @@ export interface Answered {
 
 /** What a document tells of the browser's requests. */
 export interface DocumentFacts {
+  /** Whether a policy refuses a request for `url`, as far as the policies are known. */
+  refuses(url: string): boolean;
   /** How many elements can hold a policy. */
   countPolicies(): number;
   /** Tells what the browser has listed (Resource Timing) since the last call, at the first call from the start on. */
@@ -81,13 +85,13 @@ export class Permits {
 
   allows(url: string): boolean {
     this.#heedPolicies();
-    return this.#isPermitted(folderOf(url)) && this.#isAsWritten(url);
+    return this.#isPermittedAt(url) && this.#isAsWritten(url);
   }
 
   /** The same. If only the browser's list is missing, waits for it. */
   async willAllow(url: string): Promise<boolean> {
     for (let ms = 0; ms < LISTED_MS_MAX && !this.allows(url); ms += LISTED_EVERY_MS) {
-      if (!this.#isPermitted(folderOf(url))) return false;
+      if (!this.#isPermittedAt(url)) return false;
       await new OwnPromise<void>((resolve) => this.#document.setTimeout(resolve, LISTED_EVERY_MS));
     }
     return this.allows(url);
@@ -113,6 +117,10 @@ export class Permits {
     firstOf(familiesOf(folder), ({ family, branch }) => {
       (this.#families[family] ??= newTable<true>())[branch] = true;
     });
+  }
+
+  #isPermittedAt(url: string): boolean {
+    return !this.#document.refuses(url) && this.#isPermitted(folderOf(url));
   }
 
   #isPermitted(folder: string): boolean {

@@ -1,8 +1,8 @@
 /**
  * CSP: what a document's policies (Content Security Policy Level 3) say of the two things that the extension adds to a
- * page with a plain video: a request by `fetch` (`connect-src`) and a video on a MediaSource (`media-src`). A policy
- * that only reports counts like one that is enforced, because a page with the extension must cause no other reports
- * than without it. Pure.
+ * page: a request by `fetch` (`connect-src`) and a video on a MediaSource (`media-src`). A policy that only reports
+ * counts like one that is enforced, because a page with the extension must cause no other reports than without it.
+ * Pure.
  */
 
 /** The sources that one policy allows; null where it allows all. */
@@ -30,69 +30,91 @@ function parsePolicy(text: string): Policy {
   return { connect: listOf("connect-src"), media: listOf("media-src") };
 }
 
-/** Whether a video of the document may play a MediaSource. Only the scheme itself allows that. */
-export function allowsMediaSource(policies: readonly Policy[]): boolean {
-  return policies.every(({ media }) => media === null || media.some((source) => source.toLowerCase() === "blob:"));
+/** What policies let a document do, in a form that takes little code to check. */
+export interface CompiledPolicies {
+  /** Sources of regular expressions. A policy that limits requests has one, which each allowed http(s) address matches. */
+  connect: string[];
+  /** Whether a video may play a MediaSource. */
+  mediaSource: boolean;
 }
 
-/** Whether the document at `self` may fetch `url`. Where a redirect leads is not told. */
-export function allowsFetch(policies: readonly Policy[], self: URL, url: URL): boolean {
-  return policies.every(({ connect }) => connect === null || connect.some((source) => isMatch(source, self, url)));
+/** For the document at `self`. Where a redirect leads is not told. */
+export function compilePolicies(policies: readonly Policy[], self: URL): CompiledPolicies {
+  const connect = policies.flatMap(({ connect: sources }) => (sources === null ? [] : [anyOf(sources, self)]));
+  // Only the scheme itself allows a MediaSource.
+  const isBlob = (source: string): boolean => source.toLowerCase() === "blob:";
+  return { connect, mediaSource: policies.every(({ media }) => media === null || media.some(isBlob)) };
+}
+
+const NOTHING = "(?!)";
+
+function anyOf(sources: readonly string[], self: URL): string {
+  return sources.length === 0 ? NOTHING : `^(?:${sources.map((source) => patternOf(source, self)).join("|")})`;
 }
 
 const HOST_SOURCE =
   /^(?:([a-z][a-z0-9+.-]*):\/\/)?(\*|(?:\*\.)?[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::(\d+|\*))?(\/[^?#]*)?$/i;
 
-/** §6.7.2.8. */
-function isMatch(source: string, self: URL, url: URL): boolean {
-  if (source === "*") return true;
-  if (source.toLowerCase() === "'self'") return isSelf(self, url);
+/** The addresses that match a source (§6.7.2.8), as their beginning. */
+function patternOf(source: string, self: URL): string {
+  if (source === "*") return "";
+  if (source.toLowerCase() === "'self'") return selfPattern(self);
   const scheme = /^([a-z][a-z0-9+.-]*):$/i.exec(source)?.[1];
-  if (scheme !== undefined) return isScheme(`${scheme}:`, url);
+  if (scheme !== undefined) return `(?:${schemesOf(scheme).map(literal).join("|")}):`;
   const parts = HOST_SOURCE.exec(source);
-  if (parts === null) return false;
-  const [, own, host = "", port, path] = parts;
-  return (
-    isScheme(own === undefined ? self.protocol : `${own}:`, url) &&
-    isHost(host.toLowerCase(), url.hostname) &&
-    isPort(port, url) &&
-    isPath(path, url.pathname)
+  if (parts === null) return NOTHING;
+  const [, own = self.protocol.slice(0, -1), host = "", port, path = "/"] = parts;
+  const origins = schemesOf(own).map(
+    (each) => `${literal(each)}://${hostPattern(host.toLowerCase())}${portPattern(port, each)}`,
   );
+  return `(?:${origins.join("|")})${pathPattern(path)}`;
 }
 
-function isSelf(self: URL, url: URL): boolean {
-  const isUpgrade = self.protocol === "http:" && url.protocol === "https:" && self.port === "" && url.port === "";
-  return self.origin === url.origin || (isUpgrade && self.hostname === url.hostname);
+function selfPattern(self: URL): string {
+  const isUpgraded = self.protocol === "http:" && self.port === "";
+  const own = `${literal(self.origin)}/`;
+  return isUpgraded ? `${own}|${literal(`https://${self.hostname}/`)}` : own;
 }
 
-function isScheme(scheme: string, { protocol }: URL): boolean {
-  return scheme.toLowerCase() === protocol || (scheme.toLowerCase() === "http:" && protocol === "https:");
+/** The schemes that match `scheme` (§6.7.2.9). */
+function schemesOf(scheme: string): string[] {
+  const lower = scheme.toLowerCase();
+  return lower === "http" ? ["http", "https"] : [lower];
 }
 
-function isHost(pattern: string, hostname: string): boolean {
-  if (pattern === "*") return true;
-  return pattern.startsWith("*.") ? hostname.endsWith(pattern.slice(1)) : hostname === pattern;
+function hostPattern(host: string): string {
+  if (host === "*") return String.raw`(?:\[[^\]/]*\]|[^/:]+)`;
+  return host.startsWith("*.") ? `[^/:]*${literal(host.slice(1))}` : literal(host);
 }
 
 /** An address has no port if it is the scheme's own. */
-function isPort(pattern: string | undefined, { protocol, port }: URL): boolean {
-  if (pattern === "*") return true;
-  const own = protocol === "https:" ? "443" : "80";
-  const asked = port || own;
-  return (pattern ?? own) === asked || (pattern === "80" && asked === "443" && protocol === "https:");
+function portPattern(port: string | undefined, scheme: string): string {
+  const own = scheme === "https" ? "443" : "80";
+  if (port === undefined || port === own) return "";
+  if (port === "*") return String.raw`(?::\d+)?`;
+  return port === "80" && scheme === "https" ? "(?::80)?" : `:${port}`;
 }
 
 /** A path that ends with a slash names a folder, another one names a file (§6.7.2.12). */
-function isPath(pattern: string | undefined, pathname: string): boolean {
-  if (pattern === undefined || pattern === "/") return true;
-  const [wanted, asked] = [decoded(pattern), decoded(pathname)];
-  return wanted.endsWith("/") ? asked.startsWith(wanted) : asked === wanted;
+function pathPattern(path: string): string {
+  const letters = path.replace(/%[0-9a-f]{2}|[^]/giu, letterPattern);
+  return path.endsWith("/") ? letters : `${letters}(?:[?#]|$)`;
 }
 
-function decoded(path: string): string {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path;
-  }
+/** What the letter may look like in an address, which can have it encoded. An encoded slash separates nothing. */
+function letterPattern(letter: string): string {
+  if (letter === "/") return letter;
+  const isEncoded = letter.length === 3 && letter.startsWith("%");
+  const bytes = isEncoded ? [parseInt(letter.slice(1), 16)] : [...new TextEncoder().encode(letter)];
+  return bytes.map(bytePattern).join("");
 }
+
+function bytePattern(byte: number): string {
+  const digits = byte.toString(16).padStart(2, "0");
+  const encoded = `%${digits.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`)}`;
+  const letter = String.fromCharCode(byte);
+  return /[!-~]/.test(letter) && !/[/?#%]/.test(letter) ? `(?:${literal(letter)}|${encoded})` : encoded;
+}
+
+/** The text itself as a regular expression. */
+const literal = (text: string): string => text.replace(/[^a-z0-9]/gi, String.raw`\$&`);

@@ -26,6 +26,12 @@ export const PLAIN_ANSWER_EVENT = "tby-answer";
 /** The plain-video script has loaded. The event's `detail` is a PlainScript. */
 export const PLAIN_READY_EVENT = "tby-plain";
 
+/**
+ * The page script asks whether the document's policies refuse a request for the address in `detail`. The content script
+ * cancels the event if they do.
+ */
+export const REFUSES_EVENT = "tby-refuses";
+
 /** Its `detail` is a RuleSet as JSON text. */
 export const RULES_EVENT = "tby-rules";
 

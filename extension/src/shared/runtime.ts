@@ -13,10 +13,10 @@ import type { Settings } from "./settings";
  */
 export type ToBackground =
   | { to: "background"; type: "bring"; script: BroughtScript }
-  /** A document starts. `address` is as no script has changed it yet. */
+  /** A document starts at `address`. The answer is CompiledPolicies of those that came with it; null if not known. */
   | { to: "background"; type: "start"; address: string }
-  /** The answer is a PlainAnswer. */
-  | ({ to: "background"; type: "plain" } & PlainQuestion)
+  /** The same for policies in `<meta>` elements of a document that started at `address`. */
+  | { to: "background"; type: "metas"; address: string; texts: string[] }
   | { to: "background"; type: "rules"; rules: GivenRule[] }
   | { to: "background"; type: "settings" }
   /** May the extension read pages of this origin? The answer is true or false. */
@@ -24,14 +24,17 @@ export type ToBackground =
   /** May the extension fetch `url` in the name of any page of this origin? The answer is true or false. */
   | { to: "background"; type: "ask"; pageOrigin: string; url: string }
   | { to: "background"; type: "badge"; badge: Badge };
-/** May the document's plain video `url` be taken over? */
-export interface PlainQuestion {
-  url: string;
-  /** The content of its `<meta>` policies. */
-  metaPolicies: string[];
-}
-/** `here`: no redirect may be followed, because a policy may forbid where it leads. */
+/**
+ * May a document's plain video be taken over? `here`: no redirect may be followed, because a policy may forbid where it
+ * leads.
+ */
 export type PlainAnswer = "no" | "here" | "anywhere";
+/**
+ * To the content scripts of a tab. May a document of `pageOrigin` fetch `url`? A document of that origin answers false
+ * if a policy refuses it, or may refuse it. Another one gives no answer, because the background hears only the first
+ * one of a tab.
+ */
+export type ToContent = { to: "content"; pageOrigin: string; url: string };
 export type BroughtScript = keyof typeof BROUGHT_SCRIPTS;
 /** `access`: the viewer gave or took access to a site. */
 export type ToTransportContext =
