@@ -53,6 +53,9 @@ const BROWSER_ENTRIES = {
     background: { import: "./src/background/firefox.ts", chunkLoading: false },
   },
 };
+/** Bytes that every page of an allowed site loads. */
+const PAGE_BYTES_MAX = 20_000;
+const PAGE_SCRIPTS = ["page.js", "content.js"];
 const OMITTED = { chromium: ["**/parts/**"], firefox: ["**/parts/**", "**/transport.html"] };
 
 /**
@@ -80,6 +83,23 @@ class ManifestPlugin {
   }
 }
 
+/** Refuses scripts of every page that are too long once they are minified. */
+class PageSizePlugin {
+  apply({ options, hooks, webpack }) {
+    if (options.mode !== "production") return;
+    const stage = webpack.Compilation.PROCESS_ASSETS_STAGE_REPORT;
+    hooks.thisCompilation.tap("page-size", (compilation) => {
+      compilation.hooks.processAssets.tap({ name: "page-size", stage }, () => {
+        const sizes = PAGE_SCRIPTS.map((name) => compilation.getAsset(name)?.source.size() ?? 0);
+        const sum = sizes.reduce((total, size) => total + size);
+        if (sum <= PAGE_BYTES_MAX) return;
+        const parts = PAGE_SCRIPTS.map((name, at) => `${name} ${sizes[at]} B`).join(", ");
+        compilation.errors.push(new Error(`Scripts of every page: ${sum} B, at most ${PAGE_BYTES_MAX} B (${parts})`));
+      });
+    });
+  }
+}
+
 /** One browser's configuration. */
 function target(browser, { mode = "production" } = {}) {
   return {
@@ -96,6 +116,7 @@ function target(browser, { mode = "production" } = {}) {
     module: { rules: [{ test: /\.ts$/, loader: "ts-loader", options: typescript }] },
     plugins: [
       new ManifestPlugin(browser),
+      new PageSizePlugin(),
       new CopyPlugin({
         patterns: [
           { from: "static", globOptions: { ignore: OMITTED[browser] }, transform: withParts },
