@@ -40,8 +40,7 @@ export default tseslint.config(
   {
     // What runs in the page's world.
     files: [
-      "extension/src/{page,carry}/*.ts",
-      "extension/src/plain/{boxes,mp4,tables,veil}.ts",
+      "extension/src/{page,carry,plain}/*.ts",
       "extension/src/shared/{carry,given-rules,handed-over,kept,names,plain,rules}.ts",
       "extension/src/shared/{,late-}{platform,primordials}.ts",
     ],

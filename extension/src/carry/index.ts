@@ -24,7 +24,7 @@ import { dressResponses } from "./dress";
 import { firstOf, namesOf, options } from "../shared/primordials";
 import { round } from "../shared/late-primordials";
 import { pageMs } from "../shared/platform";
-import { containerOf, soon } from "../shared/late-platform";
+import { announce, containerOf, soon } from "../shared/late-platform";
 import { copyOf, headOf } from "./site-fetch";
 import { bodyOfXhr, headOfXhr } from "./site-xhr";
 import { Emulation } from "./emulation";
@@ -117,5 +117,4 @@ function player(): Player | undefined {
   return name === undefined ? undefined : PLAYERS[name as keyof typeof PLAYERS];
 }
 
-// eslint-disable-next-line tributary/primordials -- A page that breaks this stays direct.
-document.dispatchEvent(new CustomEvent(CARRY_READY_EVENT, { detail: make }));
+announce(CARRY_READY_EVENT, make);

@@ -3,9 +3,10 @@
  * the page's videos can still play from their buffers, within bounds. With empty buffers it is the minimum, without a
  * video the maximum.
  */
-import { add, firstOf, getterOf, methodOf, readerOf } from "../shared/primordials";
+import { add, firstOf, readerOf } from "../shared/primordials";
 import { max, min } from "../shared/late-primordials";
 import { nodeCount, select } from "../shared/platform";
+import { endOf, rangeCount, startOf } from "../shared/late-platform";
 
 export const PATIENCE_MS_MIN = 3000;
 export const PATIENCE_MS_MAX = 8000;
@@ -20,9 +21,6 @@ export interface BufferedVideo {
 }
 
 const videoOf = readerOf("HTMLMediaElement", "buffered", "currentTime", "ended", "playbackRate");
-const rangeCount = getterOf("TimeRanges", "length");
-const startOf = methodOf<TimeRanges, [number], number>("TimeRanges", "start");
-const endOf = methodOf<TimeRanges, [number], number>("TimeRanges", "end");
 
 /** The videos of the document. */
 export function bufferedVideos(): BufferedVideo[] {

@@ -2,6 +2,7 @@
  * Natives: the browser's own functions, bound to this page before a script of the page could replace them.
  */
 import { keptOf } from "../shared/kept";
+import { detailOf } from "../shared/platform";
 import { apply, freeze, getterOf, globalOf, methodOf, options } from "../shared/primordials";
 
 const xhr = keptOf("XMLHttpRequest")!.members;
@@ -49,7 +50,6 @@ export const send = (port: MessagePort, message: unknown, transfer: Transferable
 export const originOf = getterOf("MessageEvent", "origin");
 export const dataOf = getterOf("MessageEvent", "data");
 export const portsOf = getterOf("MessageEvent", "ports");
-const detailOf = getterOf("CustomEvent", "detail");
 /** Hears what an event of the extension's other scripts tells. */
 export const hear = <Detail>(type: string, listener: (detail: Detail) => void): void =>
   listen<CustomEvent<Detail>>(document, type, (event) => listener(detailOf(event) as Detail));

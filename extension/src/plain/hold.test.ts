@@ -1,4 +1,5 @@
 import type { Natives } from "../page/natives";
+import { addAccessors, MEDIA_FIELDS } from "../../test/accessors";
 import type { Heard } from "../shared/plain";
 import type { HeldVideo } from "./hold";
 
@@ -74,6 +75,11 @@ class FakeVideo extends EventTarget {
   }
 }
 
+addAccessors(
+  FakeVideo.prototype,
+  MEDIA_FIELDS.filter((name) => !(name in FakeVideo.prototype)),
+);
+
 const A = "https://media.example/a.mp4";
 const B = "https://media.example/b.mp4";
 const OURS = /^blob:/;
@@ -94,7 +100,8 @@ beforeAll(async () => {
     createObjectURL: () => `blob:https://page.example/${++made}`,
     revokeObjectURL: () => undefined,
   });
-  Object.assign(globalThis, { HTMLMediaElement: FakeVideo, HTMLVideoElement: FakeVideo, MediaSource: FakeSource });
+  Object.assign(globalThis, { HTMLMediaElement: FakeVideo, HTMLVideoElement: FakeVideo, Element: FakeVideo });
+  Object.assign(globalThis, { MediaSource: FakeSource });
   script = await import("./hold");
   script.dressVideos();
 });

@@ -4,9 +4,29 @@
  * survives the change, `load` finds the file as the page left it, and a veil hides the second load.
  */
 import type { Natives } from "../page/natives";
-import { wrapFunction } from "../page/wrap";
-import { apply, getterOf, newTable, Notes } from "../shared/primordials";
+import { patchProperty } from "../page/wrap";
+import { apply, firstOf, globalOf, matches, newTable, Notes, type Table } from "../shared/primordials";
+import { pageMs } from "../shared/platform";
+import { drop } from "../shared/late-platform";
 import { MEDIA_EVENTS, type Heard } from "../shared/plain";
+import {
+  addressOf,
+  endAddress,
+  hasAttribute,
+  hear as listen,
+  hide,
+  load,
+  media,
+  OwnMediaSource,
+  pause,
+  picture,
+  removeAttribute,
+  RESET,
+  RESET_OF_VIDEO,
+  setRate,
+  setSource,
+  setTime,
+} from "./elements";
 import { Veil } from "./veil";
 
 /** Without data after this time the browser gets its file back. */
@@ -46,7 +66,7 @@ interface State {
   durationSec: number;
   veil: Veil;
   /** What the page reads while the veil is up. */
-  before: Map<string, unknown>;
+  before: Table<unknown>;
   switchedMs: number;
   /** Hears of each event, hidden or not. */
   hear(type: string): void;
@@ -54,37 +74,18 @@ interface State {
   natives: Natives;
 }
 
-const prototype = HTMLMediaElement.prototype;
-const own = (name: string, of: object = prototype): PropertyDescriptor =>
-  Object.getOwnPropertyDescriptor(of, name) ?? {};
-const native = {
-  src: own("src"),
-  currentSrc: own("currentSrc"),
-  duration: own("duration"),
-  currentTime: own("currentTime"),
-  buffered: own("buffered"),
-  pause: prototype.pause,
-  load: prototype.load,
-};
-/** Properties that a second load would reset. */
-const RESET = ["readyState", "networkState", "seeking", "buffered", "seekable", "played"];
-const RESET_OF_VIDEO = ["videoWidth", "videoHeight"];
-
-const isEnded = getterOf("HTMLMediaElement", "ended");
-
 const states = new Notes<HTMLMediaElement, State>();
 /** The file behind each address that this script made. */
 const urls = newTable<string>();
 
-export const bufferedOf = (video: HTMLVideoElement): TimeRanges => apply(native.buffered.get!, video, []) as TimeRanges;
-
 /** The file that the browser plays in `video`; undefined for a video that must be left alone. */
 export function fileOf(video: HTMLVideoElement): string | undefined {
-  const url = String(apply(native.currentSrc.get!, video, []) ?? "");
+  const url = media.currentSrc(video);
   const copied = urls[url];
   if (copied !== undefined && states.get(video)?.address !== url) setSource(video, copied);
-  const isLeft = states.get(video)?.url === url || video.crossOrigin === "use-credentials" || video.srcObject !== null;
-  return WHOLE_FILE.test(url) && !isLeft ? url : undefined;
+  const isOther = media.crossOrigin(video) === "use-credentials" || media.srcObject(video) !== null;
+  const isLeft = states.get(video)?.url === url || isOther;
+  return matches(WHOLE_FILE, url) && !isLeft ? url : undefined;
 }
 
 /** Holds a video that plays the file `url`. `hear` gets the type of each event, hidden or not. */
@@ -95,27 +96,27 @@ export function hold(
   natives: Natives,
   hear: (type: string) => void,
 ): HeldVideo {
-  const source = new MediaSource();
+  const source = new OwnMediaSource!();
   const isHeld = (): boolean => isOn(video, state);
   const restore = (): void => {
     if (isHeld()) {
       reload(video, state, () => {
         giveBack(video, state);
-        apply(native.load, video, []);
+        load(video);
       });
     }
     settle();
-    URL.revokeObjectURL(state.address);
+    endAddress(state.address);
   };
   const state: State = {
     url,
-    address: URL.createObjectURL(source),
-    hadAttribute: video.hasAttribute("src"),
+    address: addressOf(source),
+    hadAttribute: hasAttribute(video, "src"),
     isOver: false,
     heard,
-    durationSec: video.duration,
+    durationSec: media.duration(video),
     veil: new Veil(newTable(), { isPaused: true, isAtStart: true }),
-    before: new Map(),
+    before: newTable(),
     switchedMs: 0,
     hear,
     restore,
@@ -126,29 +127,29 @@ export function hold(
   states.set(video, state);
   urls[state.address] = url;
   // A video outside the document is not heard from the window.
-  for (const type of MEDIA_EVENTS) {
-    video.addEventListener(
-      type,
-      (event) => {
-        if (states.get(video) !== state || !event.isTrusted) return;
-        if (hides(video, type)) event.stopImmediatePropagation();
-        else hear(type);
-      },
-      { capture: true },
-    );
-  }
+  firstOf(MEDIA_EVENTS, (type) => {
+    const note = (event: Event): void => {
+      if (states.get(video) !== state || !event.isTrusted) return;
+      if (hides(video, type)) hide(event);
+      else hear(type);
+    };
+    listen(video, type, note, { capture: true });
+  });
   reload(video, state, () => setSource(video, state.address));
   const leave = (): void => {
     if (!isHeld() || !state.hadAttribute) return restore();
-    const { currentTime, paused, playbackRate } = video;
+    const sec = media.currentTime(video);
+    const rate = media.playbackRate(video);
+    const isPaused = media.paused(video);
     state.isOver = true;
-    video.removeAttribute("src");
-    apply(native.load, video, []);
+    removeAttribute(video, "src");
+    load(video);
     natives.setTimeout(() => {
-      if (video.hasAttribute("src") || video.srcObject !== null) return;
+      if (hasAttribute(video, "src") || media.srcObject(video) !== null) return;
       setSource(video, url);
-      Object.assign(video, { playbackRate, currentTime });
-      if (!paused) Promise.resolve(apply(natives.play, video, [])).catch(() => undefined);
+      setRate(video, rate);
+      setTime(video, sec);
+      if (!isPaused) goOn(video, natives);
     }, LEAVE_MS);
   };
   return { source, settle, restore, leave, isHeld };
@@ -156,44 +157,44 @@ export function hold(
 
 /** Whether the video is still on its MediaSource. `currentSrc` does not say so: it names the last choice. */
 function isOn(video: HTMLMediaElement, { address, isOver }: State): boolean {
-  return !isOver && apply(native.src.get!, video, []) === address && video.srcObject === null;
+  return !isOver && media.src(video) === address && media.srcObject(video) === null;
 }
 
 /** Whether the page has left its video on the file. */
 function isOnFile(video: HTMLMediaElement, state: State): boolean {
-  return isOn(video, state) || (state.isOver && apply(native.currentSrc.get!, video, []) === state.url);
-}
-
-function setSource(video: HTMLMediaElement, address: string): void {
-  apply(native.src.set!, video, [address]);
+  return isOn(video, state) || (state.isOver && media.currentSrc(video) === state.url);
 }
 
 /** Restores the `src` attribute as the page left it, for the `load` that follows. */
 function giveBack(video: HTMLMediaElement, state: State): void {
   state.isOver = true;
   if (state.hadAttribute) setSource(video, state.url);
-  else video.removeAttribute("src");
+  else removeAttribute(video, "src");
+}
+
+function goOn(video: HTMLMediaElement, natives: Natives): void {
+  void drop(apply(natives.play, video, []) as Promise<void>);
 }
 
 /** Changes what the video loads and keeps its position and state. */
 function reload(video: HTMLVideoElement, state: State, change: () => void): void {
-  const { currentTime, paused, playbackRate } = video;
-  const of = video as unknown as Record<string, unknown>;
-  state.before = new Map([...RESET, ...RESET_OF_VIDEO].map((name) => [name, of[name]]));
-  const veil = new Veil(state.heard, { isPaused: paused, isAtStart: currentTime === 0 });
+  const sec = media.currentTime(video);
+  const rate = media.playbackRate(video);
+  const isPaused = media.paused(video);
+  const before = newTable<unknown>();
+  firstOf(RESET, (name) => void (before[name] = veiled(name)(video, media[name](video))));
+  firstOf(RESET_OF_VIDEO, (name) => void (before[name] = veiled(name)(video, picture[name](video))));
+  state.before = before;
+  const veil = new Veil(state.heard, { isPaused, isAtStart: sec === 0 });
   state.veil = veil;
   state.natives.setTimeout(() => veil.lift(), VEIL_MS);
-  state.switchedMs = performance.now();
+  state.switchedMs = pageMs();
   change();
-  video.playbackRate = playbackRate;
-  if (currentTime > 0) seek(video, currentTime);
-  if (!paused) Promise.resolve(apply(state.natives.play, video, [])).catch(() => undefined);
+  setRate(video, rate);
+  if (sec > 0) setTime(video, sec);
+  if (!isPaused) goOn(video, state.natives);
   // Another load would begin a video with `autoplay` anew, although it was paused.
-  else if ("play" in state.heard) apply(native.pause, video, []);
-}
-
-function seek(video: HTMLMediaElement, sec: number): void {
-  apply(native.currentTime.set!, video, [sec]);
+  else if ("play" in state.heard) pause(video);
 }
 
 /** The page seeks. Behind the veil the video may have nothing to seek in yet. */
@@ -201,7 +202,7 @@ function noteSeek(video: HTMLMediaElement, sec: number): void {
   const state = states.get(video);
   if (state?.veil.isUp !== true) return;
   state.veil.noteSeek(sec);
-  state.before.set("seeking", true);
+  state.before.seeking = true;
 }
 
 /** See PlainScript. */
@@ -211,11 +212,11 @@ export function hides(video: HTMLVideoElement, type: string): boolean {
   const { veil } = state;
   if (type === "error" && state.isOver) veil.lift();
   // A browser that has no metadata yet seeks later, but not to the start, where it is.
-  if (type === "loadedmetadata" && veil.soughtSec !== null && veil.soughtSec <= 0) seek(video, 0);
+  if (type === "loadedmetadata" && veil.soughtSec !== null && veil.soughtSec <= 0) setTime(video, 0);
   // The page does not hear of an error of the MediaSource, for example if its CSP (`media-src`) forbids such addresses.
   const isOfHold = !state.isOver && (type === "error" || type === "durationchange");
   const isHidden = veil.hides(type) || isOfHold;
-  if (type === "seeked" && !isHidden) state.before.set("seeking", false);
+  if (type === "seeked" && !isHidden) state.before.seeking = false;
   if (!isHidden) return false;
   state.hear(type);
   if (isOfHold && type === "error") state.restore();
@@ -224,31 +225,31 @@ export function hides(video: HTMLVideoElement, type: string): boolean {
 
 /** See PlainScript. */
 export function hasInterrupted(video: HTMLMediaElement, sinceMs: number): boolean {
-  return (states.get(video)?.switchedMs ?? -Infinity) >= sinceMs && !video.paused;
+  return (states.get(video)?.switchedMs ?? -Infinity) >= sinceMs && !media.paused(video);
 }
 
 /** Patches the video prototypes so that the page sees its own files in held videos. */
 export function dressVideos(): void {
-  for (const name of ["src", "currentSrc"] as const)
-    dressGetter(prototype, name, (_video, value) => urls[value as string] ?? value);
-  for (const name of RESET) dressGetter(prototype, name, veiled(name));
-  for (const name of RESET_OF_VIDEO) dressGetter(HTMLVideoElement.prototype, name, veiled(name));
+  const { prototype } = globalOf("HTMLMediaElement");
+  firstOf(["src", "currentSrc"], (name) => dressGetter(prototype, name, (_, value) => urls[value as string] ?? value));
+  firstOf(RESET, (name) => dressGetter(prototype, name, veiled(name)));
+  firstOf(RESET_OF_VIDEO, (name) => dressGetter(globalOf("HTMLVideoElement").prototype, name, veiled(name)));
   dressGetter(prototype, "duration", (video, value) => stateOf(video)?.durationSec ?? value);
   dressGetter(prototype, "currentTime", (video, value) =>
-    isEnded(video) ? (stateOf(video)?.durationSec ?? value) : value,
+    media.ended(video) ? (stateOf(video)?.durationSec ?? value) : value,
   );
-  dressSetter("currentTime", noteSeek);
-  const { fastSeek } = prototype as Partial<HTMLMediaElement>;
-  if (fastSeek !== undefined)
-    prototype.fastSeek = wrapFunction(fastSeek, (target, video, args) => {
-      apply(target, video, args as [number]);
+  const noteAfter = (name: string, kind: "set" | "value"): void =>
+    patchProperty(prototype, name, kind, (target, video, args) => {
+      apply(target, video, args);
       noteSeek(video as HTMLMediaElement, +(args[0] as number));
     });
-  prototype.load = wrapFunction(native.load, (target, receiver, args) => {
+  noteAfter("currentTime", "set");
+  noteAfter("fastSeek", "value");
+  patchProperty(prototype, "load", "value", (target, receiver, args) => {
     const video = receiver as HTMLMediaElement;
     const state = states.get(video);
     if (state !== undefined && isOn(video, state)) giveBack(video, state);
-    return apply(target, video, args);
+    return apply(target, video, args) as unknown;
   });
 }
 
@@ -260,25 +261,12 @@ function stateOf(video: HTMLMediaElement): State | undefined {
 function veiled(name: string): (video: HTMLMediaElement, value: unknown) => unknown {
   return (video, value) => {
     const state = states.get(video);
-    return state?.veil.isUp === true && isOnFile(video, state) ? state.before.get(name) : value;
+    return state?.veil.isUp === true && isOnFile(video, state) ? state.before[name] : value;
   };
 }
 
 function dressGetter(of: object, name: string, told: (video: HTMLMediaElement, value: unknown) => unknown): void {
-  const descriptor = own(name, of);
-  if (descriptor.get === undefined) return;
-  const get = wrapFunction(descriptor.get, (target, video) =>
-    told(video as HTMLMediaElement, apply(target, video, [])),
+  patchProperty(of, name, "get", (target, video, args) =>
+    told(video as HTMLMediaElement, apply(target, video, args) as unknown),
   );
-  Object.defineProperty(of, name, { ...descriptor, get });
-}
-
-function dressSetter(name: string, note: (video: HTMLMediaElement, value: number) => void): void {
-  const descriptor = own(name);
-  if (descriptor.set === undefined) return;
-  const set = wrapFunction(descriptor.set, (target, video, args) => {
-    apply(target, video, args as [unknown]);
-    note(video as HTMLMediaElement, +(args[0] as number));
-  });
-  Object.defineProperty(prototype, name, { ...descriptor, set });
 }

@@ -4,7 +4,10 @@
 import "../shared/handed-over";
 import { PLAIN_READY_EVENT, SWITCH_EVENT } from "../shared/names";
 import type { PlainScript } from "../shared/plain";
+import { announce } from "../shared/late-platform";
+import { detailOf } from "../shared/platform";
 import { keepSourceTexts } from "../page/wrap";
+import { hear, media, OwnMediaSource } from "./elements";
 import { dressVideos, fileOf, hasInterrupted, hides } from "./hold";
 import { giveAllBack, playFile } from "./player";
 
@@ -12,25 +15,22 @@ const take: PlainScript["take"] = (video, heard, link, natives) => {
   if (link.isNative) return;
   const url = fileOf(video);
   if (url === undefined) return;
-  if (video.preload !== "none" || !video.paused || video.autoplay) return playFile(video, url, heard, link, natives);
+  const isLoading = media.preload(video) !== "none" || !media.paused(video) || media.autoplay(video);
+  if (isLoading) return playFile(video, url, heard, link, natives);
   // The browser, too, loads nothing before the video plays.
   const onPlay = (): void => {
     if (!link.isNative && fileOf(video) === url) playFile(video, url, heard, link, natives);
   };
-  video.addEventListener("play", onPlay, { once: true });
+  hear(video, "play", onPlay, { once: true });
 };
 
-if (typeof MediaSource === "function") {
+if (OwnMediaSource !== undefined) {
   keepSourceTexts();
   dressVideos();
+  const heed = (event: Event): void => {
+    if (detailOf(event as CustomEvent) === "off") giveAllBack();
+  };
   // On the window, so that no request goes on when the link is dropped.
-  window.addEventListener(
-    SWITCH_EVENT,
-    (event) => {
-      if ((event as CustomEvent).detail === "off") giveAllBack();
-    },
-    true,
-  );
-  const detail: PlainScript = { take, hides, hasInterrupted };
-  document.dispatchEvent(new CustomEvent(PLAIN_READY_EVENT, { detail }));
+  hear(window, SWITCH_EVENT, heed, { capture: true });
+  announce(PLAIN_READY_EVENT, { take, hides, hasInterrupted } satisfies PlainScript);
 }

@@ -7,7 +7,26 @@
 import type { Link } from "../page/link";
 import type { Natives } from "../page/natives";
 import type { Heard } from "../shared/plain";
-import { bufferedOf, fileOf, hold, type HeldVideo } from "./hold";
+import { add, firstOf, isA, isOneOf, newTable, OwnPromise } from "../shared/primordials";
+import { bytes as part, max, OwnError } from "../shared/late-primordials";
+import { drop, endOf, rangeCount, startOf } from "../shared/late-platform";
+import {
+  addBuffer,
+  appendTo,
+  endStream,
+  Failure,
+  HAVE_METADATA,
+  hear,
+  isPlayable,
+  isUpdating,
+  media,
+  nameOf,
+  removeFrom,
+  setDuration,
+  stateOf,
+  unhear,
+} from "./elements";
+import { fileOf, hold, type HeldVideo } from "./hold";
 import { Unsupported, fragment, parseMovie, piecesOf, type Movie, type Piece } from "./mp4";
 import { Source, type Reading } from "./source";
 
@@ -21,15 +40,16 @@ const SPARE_SEC = 1;
 
 /** Takes `video` over once that can be done at once. Otherwise the browser keeps it. */
 export function playFile(video: HTMLVideoElement, url: string, heard: Heard, link: Link, natives: Natives): void {
-  void new PlainVideo(video, url, new Source(url, link, natives)).run(heard, natives).catch(() => undefined);
+  void drop(new PlainVideo(video, url, new Source(url, link, natives)).run(heard, natives));
 }
 
-/** Functions and not objects, because a page can replace what a Set does, and a video's source has the link. */
-const leaves = new Set<() => void>();
+/** By the number of the takeover. */
+const leaves = newTable<() => void>();
+let takeovers = 0;
 
 /** Gives all videos back to the browser. */
 export function giveAllBack(): void {
-  for (const leave of leaves) leave();
+  for (const number in leaves) leaves[number]?.();
 }
 
 class PlainVideo {
@@ -50,15 +70,15 @@ class PlainVideo {
   ) {}
 
   async run(heard: Heard, natives: Natives): Promise<void> {
-    const leave = (): void => {
+    const number = takeovers++;
+    leaves[number] = (): void => {
       this.#held?.leave();
       this.#giveBack();
     };
-    leaves.add(leave);
     try {
       await this.#play(heard, natives);
     } finally {
-      leaves.delete(leave);
+      delete leaves[number];
       this.#giveBack();
     }
   }
@@ -73,12 +93,12 @@ class PlainVideo {
   async #play(heard: Heard, natives: Natives): Promise<void> {
     this.#movie = parseMovie(await this.source.index());
     this.#pieces = piecesOf(this.#movie);
-    if (!MediaSource.isTypeSupported(this.#movie.mime)) throw new Unsupported(this.#movie.mime);
+    if (!isPlayable(this.#movie.mime)) throw new Unsupported(this.#movie.mime);
     const fragments = await this.#atPlayhead();
     if (fragments === undefined || this.#isOver) return;
     const held = (this.#held = hold(this.video, this.url, heard, natives, (type) => this.#hear(type)));
     await this.#open(held);
-    for (const each of fragments) await this.#append(each);
+    for (let at = 0; at < fragments.length; at++) await this.#append(fragments[at]!);
     held.settle();
     await this.#feed(held);
   }
@@ -88,37 +108,40 @@ class PlainVideo {
    * first piece after them is `#next`.
    */
   async #atPlayhead(): Promise<Uint8Array<ArrayBuffer>[] | undefined> {
-    let [from, fragments]: [number, Uint8Array<ArrayBuffer>[]] = [0, []];
+    let from = 0;
+    let fragments: Uint8Array<ArrayBuffer>[] = [];
     for (;;) {
       const { video } = this;
-      if (fileOf(video) !== this.url || video.error !== null || video.ended) return undefined;
-      if (!(video.readyState >= video.HAVE_METADATA) || video.seeking) {
+      if (fileOf(video) !== this.url || media.error(video) !== null || media.ended(video)) return undefined;
+      if (!(media.readyState(video) >= HAVE_METADATA) || media.seeking(video)) {
         await change(video, ["loadedmetadata", "seeked", "emptied", "error"]);
         continue;
       }
-      if (!Number.isFinite(video.duration)) return undefined;
-      const at = this.#pieceAt(video.currentTime);
-      if (at < from || at > from + fragments.length) [from, fragments] = [at, []];
+      if (!(media.duration(video) < Infinity)) return undefined;
+      const at = this.#pieceAt(media.currentTime(video));
+      if (at < from || at > from + fragments.length) {
+        from = at;
+        fragments = [];
+      }
       this.#next = from + fragments.length;
       const piece = this.#pieces[this.#next];
-      const wantedSec = video.currentTime + (video.paused ? 0 : SPARE_SEC);
+      const wantedSec = media.currentTime(video) + (media.paused(video) ? 0 : SPARE_SEC);
       if (piece === undefined || (fragments.length > 0 && piece.startSec > wantedSec)) return fragments;
       const bytes = await this.#read(piece);
-      if (bytes !== null) fragments.push(fragment(this.#next + 1, piece.spans, bytes, piece.start));
+      if (bytes !== null) add(fragments, fragment(this.#next + 1, piece.spans, bytes, piece.start));
     }
   }
 
   async #open({ source }: HeldVideo): Promise<void> {
-    if (source.readyState !== "open")
-      await new Promise((resolve) => source.addEventListener("sourceopen", resolve, { once: true }));
-    this.#buffer = source.addSourceBuffer(this.#movie.mime);
-    source.duration = this.video.duration;
+    if (stateOf(source) !== "open") await new OwnPromise<void>((resolve) => hearOnce(source, "sourceopen", resolve));
+    this.#buffer = addBuffer(source, this.#movie.mime);
+    setDuration(source, media.duration(this.video));
     await this.#append(this.#movie.init);
   }
 
   #hear(type: string): void {
     if (type === "seeking") this.#seek();
-    if (["timeupdate", "play", "emptied", "ratechange"].includes(type)) this.#wake?.();
+    if (isOneOf(["timeupdate", "play", "emptied", "ratechange"], type)) this.#wake?.();
   }
 
   /** Appends pieces until the page gives the video another source. */
@@ -127,7 +150,7 @@ class PlainVideo {
       const piece = this.#pieces[this.#next];
       if (piece === undefined && !this.#sought) this.#finish(source);
       if (piece === undefined || !this.#isWanted(piece)) {
-        await new Promise<void>((resolve) => (this.#wake = resolve));
+        await new OwnPromise<void>((resolve) => (this.#wake = resolve));
         continue;
       }
       this.#sought = false;
@@ -145,8 +168,8 @@ class PlainVideo {
     try {
       const bytes = await this.#reading.bytes;
       if (this.#sought) return null;
-      if (bytes.length !== end - start + 1)
-        throw new Unsupported(`${bytes.length} bytes instead of ${end - start + 1}`);
+      const count = part.count(bytes);
+      if (count !== end - start + 1) throw new Unsupported(`${count} bytes instead of ${end - start + 1}`);
       return bytes;
     } catch (error) {
       if (this.#sought) return null;
@@ -158,20 +181,21 @@ class PlainVideo {
 
   #isWanted(piece: Piece): boolean {
     const { video } = this;
-    const isFirst = piece.startSec <= video.currentTime + GAP_SEC;
-    const isOnDemand = video.paused && !video.autoplay && video.preload !== "auto";
-    return isFirst || (!isOnDemand && piece.startSec < video.currentTime + AHEAD_SEC * Math.max(1, video.playbackRate));
+    const sec = media.currentTime(video);
+    const isOnDemand = media.paused(video) && !media.autoplay(video) && media.preload(video) !== "auto";
+    if (piece.startSec <= sec + GAP_SEC) return true;
+    return !isOnDemand && piece.startSec < sec + AHEAD_SEC * max(1, media.playbackRate(video));
   }
 
   /** Continues after what is buffered at the playhead, or with the piece at the playhead. */
   #seek(): void {
     const { video } = this;
-    const time = video.currentTime;
-    let index = this.#pieceAt(time);
-    const buffered = bufferedOf(video);
-    for (let at = 0; at < buffered.length; at++) {
-      if (buffered.start(at) <= time + GAP_SEC && time < buffered.end(at))
-        index = this.#pieceAt(buffered.end(at) + GAP_SEC);
+    const sec = media.currentTime(video);
+    let index = this.#pieceAt(sec);
+    const buffered = media.buffered(video);
+    for (let at = 0; at < rangeCount(buffered); at++) {
+      const endSec = endOf(buffered, at);
+      if (startOf(buffered, at) <= sec + GAP_SEC && sec < endSec) index = this.#pieceAt(endSec + GAP_SEC);
     }
     if (index === this.#next && this.#reading !== null) return;
     this.#next = index;
@@ -180,66 +204,65 @@ class PlainVideo {
     this.#wake?.();
   }
 
-  #pieceAt(time: number): number {
-    return Math.max(
-      0,
-      this.#pieces.findLastIndex(({ startSec }) => startSec <= time),
-    );
+  /** The last piece that starts by `sec`. */
+  #pieceAt(sec: number): number {
+    let index = this.#pieces.length - 1;
+    while (index > 0 && this.#pieces[index]!.startSec > sec) index--;
+    return max(0, index);
   }
 
   #finish(source: MediaSource): void {
-    if (source.readyState === "open" && !this.#buffer.updating) source.endOfStream();
+    if (stateOf(source) === "open" && !isUpdating(this.#buffer)) endStream(source);
   }
 
   async #append(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     try {
-      this.#buffer.appendBuffer(bytes);
+      appendTo(this.#buffer, bytes);
     } catch (error) {
-      if (!(error instanceof DOMException) || error.name !== "QuotaExceededError") throw error;
-      const { currentTime } = this.video;
-      await this.#remove(0, currentTime - 2);
-      this.#buffer.appendBuffer(bytes);
+      if (!isA(Failure, error) || nameOf(error) !== "QuotaExceededError") throw error;
+      await this.#remove(0, media.currentTime(this.video) - 2);
+      appendTo(this.#buffer, bytes);
     }
     await this.#updated();
   }
 
   /** Removes what lies far behind the playhead. */
   async #forget(): Promise<void> {
-    const { video } = this;
-    const buffered = bufferedOf(video);
-    if (buffered.length > 0 && buffered.start(0) < video.currentTime - 2 * BEHIND_SEC)
-      await this.#remove(0, video.currentTime - BEHIND_SEC);
+    const sec = media.currentTime(this.video);
+    const buffered = media.buffered(this.video);
+    if (rangeCount(buffered) > 0 && startOf(buffered, 0) < sec - 2 * BEHIND_SEC)
+      await this.#remove(0, sec - BEHIND_SEC);
   }
 
   async #remove(from: number, to: number): Promise<void> {
-    if (to <= from) throw new Error("no room for the next piece");
-    this.#buffer.remove(from, to);
+    if (to <= from) throw new OwnError("no room for the next piece");
+    removeFrom(this.#buffer, from, to);
     await this.#updated();
   }
 
   #updated(): Promise<void> {
     const buffer = this.#buffer;
-    return new Promise((resolve, reject) => {
-      const fail = (): void => reject(new Error("the browser does not take the data"));
-      buffer.addEventListener("error", fail, { once: true });
-      buffer.addEventListener(
-        "updateend",
-        () => {
-          buffer.removeEventListener("error", fail);
-          resolve();
-        },
-        { once: true },
-      );
+    return new OwnPromise((resolve, reject) => {
+      const fail = (): void => reject(new OwnError("the browser does not take the data"));
+      hearOnce(buffer, "error", fail);
+      hearOnce(buffer, "updateend", () => {
+        unhear(buffer, "error", fail);
+        resolve();
+      });
     });
   }
 }
 
+function hearOnce(to: EventTarget, type: string, listener: () => void): void {
+  hear(to, type, listener, { once: true });
+}
+
 function change(video: HTMLVideoElement, types: readonly string[]): Promise<void> {
-  return new Promise((resolve) => {
+  return new OwnPromise((resolve) => {
     const heard = (): void => {
-      for (const type of types) video.removeEventListener(type, heard);
+      firstOf(types, (type) => unhear(video, type, heard));
       resolve();
     };
-    for (const type of types) video.addEventListener(type, heard);
+    firstOf(types, (type) => hear(video, type, heard));
   });
 }

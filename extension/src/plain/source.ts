@@ -3,18 +3,25 @@
  * or, if it fails, by the page's own fetch. All answers must belong to one representation (RFC 9110 §8.8), or the
  * source fails.
  */
-import type { Carrier } from "../shared/carry";
-import { formatRange, parseContentRange, type ByteRange } from "@tributary/contract";
+import type { ByteRange } from "@tributary/contract";
 import type { Link } from "../page/link";
-import { SiteFetch } from "../carry/site-fetch";
 import type { Natives } from "../page/natives";
+import { SiteFetch } from "../carry/site-fetch";
+import type { Carrier } from "../shared/carry";
+import { exec, options, OwnPromise, trim, type Table } from "../shared/primordials";
+import { bytes as part, min, OwnBytes, OwnError } from "../shared/late-primordials";
+import { responseOf, wholeBody } from "../shared/platform";
+import { abort, headerTable, OwnAbortController, signalOf } from "../shared/late-platform";
 import { headerOf } from "./boxes";
+import { hear } from "./elements";
 import { Unsupported } from "./mp4";
 
 const FIRST_BYTES = 64 * 1024;
 const INDEX_BYTES_MAX = 16 * 1024 * 1024;
 /** The search for the index ends after this many boxes. */
 const BOXES_MAX = 8;
+/** RFC 9110 §14.4. */
+const CONTENT_RANGE = /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15}|\*)$/;
 
 export interface Reading {
   bytes: Promise<Uint8Array<ArrayBuffer>>;
@@ -33,19 +40,21 @@ export class Source {
 
   /** Rejects if no one sends the bytes, or if they belong to another version of the file. */
   read(range: ByteRange): Reading {
-    const controller = new AbortController();
-    return { bytes: this.#read(range, controller.signal), abort: () => controller.abort() };
+    const controller = new OwnAbortController();
+    return { bytes: this.#read(range, signalOf(controller)), abort: () => abort(controller) };
   }
 
   async #read(range: ByteRange, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
     const { carrier } = this.link;
-    return carrier === null ? this.#ofSite(this.#askSite(range, signal), range) : this.#carried(carrier, range, signal);
+    if (carrier === null) return await this.#ofSite(this.#askSite(range, signal), range);
+    return await this.#carried(carrier, range, signal);
   }
 
   /** The bytes through the transport, or from the site if the transport declines the request. */
   #carried(carrier: Carrier, range: ByteRange, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
-    return new Promise((resolve, reject) => {
-      const whole = new Uint8Array(range.end - range.start + 1);
+    return new OwnPromise((resolve, reject) => {
+      const size = range.end - range.start + 1;
+      const whole = new OwnBytes(size);
       let got = 0;
       const carried = carrier.carry(
         { url: this.url, range },
@@ -53,43 +62,46 @@ export class Source {
           askSite: () => this.#askSite(range, signal),
           native: (site) => resolve(this.#ofSite(site, range)),
           head: (head) => {
-            const fault = this.#faultOf(head.status, new Headers(head.headers), range);
+            const fault = this.#faultOf(head.status, options(head.headers), range);
             if (fault !== undefined) refuse(fault);
           },
           bytes: (bytes) => {
-            if (got + bytes.length > whole.length)
-              return refuse(`more than the ${whole.length} bytes that were asked for`);
-            whole.set(bytes, got);
-            got += bytes.length;
+            const count = part.count(bytes);
+            if (got + count > size) return refuse(`more than the ${size} bytes that were asked for`);
+            part.put(whole, bytes, got);
+            got += count;
             carried.credit();
           },
-          end: () => resolve(whole.subarray(0, got)),
-          error: () => reject(new Error("the rest could not be had")),
+          end: () => resolve(part.part(whole, 0, got)),
+          error: () => reject(new OwnError("the rest could not be had")),
         },
       );
       const refuse = (fault: string): void => {
         carried.abort();
         reject(new Unsupported(fault));
       };
-      signal.addEventListener("abort", () => {
+      hear(signal, "abort", () => {
         carried.abort();
-        reject(new Error("given up"));
+        reject(new OwnError("given up"));
       });
     });
   }
 
   #askSite(range: ByteRange, signal: AbortSignal): SiteFetch {
-    const headers = { Range: formatRange(range) };
-    return new SiteFetch(this.natives, (own) => this.natives.fetch(this.url, { headers, signal: own }), signal);
+    const headers = options({ Range: `bytes=${range.start}-${range.end}` });
+    const ask = (own: AbortSignal): Promise<Response> =>
+      this.natives.fetch(this.url, options({ headers, signal: own }));
+    return new SiteFetch(this.natives, ask, signal);
   }
 
   async #ofSite(site: SiteFetch, range: ByteRange): Promise<Uint8Array<ArrayBuffer>> {
     const response = await site.response;
-    const fault = this.#faultOf(response.status, response.headers, range);
+    const { status, headers } = responseOf(response);
+    const fault = this.#faultOf(status, headerTable(headers), range);
     if (fault !== undefined) throw new Unsupported(fault);
-    const bytes = new Uint8Array(await response.arrayBuffer());
-    site.noteEnd(bytes.length);
-    this.link.noteDirect(bytes.length);
+    const bytes = new OwnBytes(await wholeBody(response));
+    site.noteEnd(part.count(bytes));
+    this.link.noteDirect(part.count(bytes));
     return bytes;
   }
 
@@ -97,14 +109,14 @@ export class Source {
    * Why an answer is not the asked range of the same file; undefined if it is. A header that the page may not see
    * counts as equal.
    */
-  #faultOf(status: number, headers: Headers, range: ByteRange): string | undefined {
+  #faultOf(status: number, headers: Readonly<Table<string>>, range: ByteRange): string | undefined {
     if (status !== 206) return `status ${status} for a range`;
-    const contentRange = headers.get("content-range");
-    const told = parseContentRange(contentRange);
-    if (contentRange !== null && told?.start !== range.start)
-      return `a range from ${told?.start} instead of ${range.start}`;
-    const validators = `${headers.get("etag")} ${headers.get("last-modified")}`;
-    const totalBytes = told?.resourceBytes ?? undefined;
+    const contentRange = headers["content-range"];
+    const told = contentRange === undefined ? null : exec(CONTENT_RANGE, trim(contentRange));
+    if (contentRange !== undefined && (told === null || +told[1]! !== range.start))
+      return `the range "${contentRange}" instead of one from ${range.start}`;
+    const validators = `${headers.etag} ${headers["last-modified"]}`;
+    const totalBytes = told === null || told[2] === "*" ? undefined : +told[2]!;
     if (validators !== (this.#validators ??= validators) || totalBytes !== (this.#totalBytes ??= totalBytes))
       return "the file has changed";
     return undefined;
@@ -116,12 +128,12 @@ export class Source {
     for (let boxCount = 0; boxCount < BOXES_MAX;) {
       const bytes = await this.#readSome(at);
       let inside = 0;
-      for (let header = headerOf(bytes); header !== undefined; header = headerOf(bytes.subarray(inside))) {
+      for (let header = headerOf(bytes); header !== undefined; header = headerOf(part.part(bytes, inside))) {
         if (at + inside === 0 && header.type !== "ftyp") throw new Unsupported("not an MP4 file");
-        if (header.type === "moov") return this.#whole(at + inside, header.bytes, bytes.subarray(inside));
+        if (header.type === "moov") return await this.#whole(at + inside, header.bytes, part.part(bytes, inside));
         if (header.bytes === Infinity || ++boxCount > BOXES_MAX) throw new Unsupported("no index");
         inside += header.bytes;
-        if (inside > bytes.length) break;
+        if (inside > part.count(bytes)) break;
       }
       if (inside === 0) throw new Unsupported("no index");
       at += inside;
@@ -130,15 +142,20 @@ export class Source {
   }
 
   #readSome(at: number): Promise<Uint8Array<ArrayBuffer>> {
-    const end = Math.min(at + FIRST_BYTES, this.#totalBytes ?? Infinity) - 1;
+    const end = min(at + FIRST_BYTES, this.#totalBytes ?? Infinity) - 1;
     if (end < at) throw new Unsupported("no index");
     return this.read({ start: at, end }).bytes;
   }
 
   async #whole(at: number, bytes: number, known: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
     if (bytes > INDEX_BYTES_MAX) throw new Unsupported(`an index of ${bytes} bytes`);
-    if (known.length >= bytes) return known.subarray(0, bytes);
-    const rest = await this.read({ start: at + known.length, end: at + bytes - 1 }).bytes;
-    return new Uint8Array(await new Blob([known, rest]).arrayBuffer());
+    const count = part.count(known);
+    if (count >= bytes) return part.part(known, 0, bytes);
+    const whole = new OwnBytes(bytes);
+    part.put(whole, known, 0);
+    const rest = await this.read({ start: at + count, end: at + bytes - 1 }).bytes;
+    if (count + part.count(rest) !== bytes) throw new Unsupported("the index is cut short");
+    part.put(whole, rest, count);
+    return whole;
   }
 }

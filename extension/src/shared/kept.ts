@@ -5,9 +5,9 @@
  */
 /** What only later scripts need. */
 const LATER =
-  "AbortController ArrayBuffer Blob DOMException Date Error Float64Array HTMLLinkElement Math MediaSource Navigator " +
+  "AbortController ArrayBuffer Blob DOMException Date Element Error Float64Array HTMLLinkElement Math MediaSource Navigator " +
   "Number PerformanceResourceTiming RangeError ReadableByteStreamController ReadableStreamBYOBRequest " +
-  "ReadableStreamDefaultReader ServiceWorkerContainer TimeRanges TypeError TypedArray Uint8Array " +
+  "ReadableStreamDefaultReader ServiceWorkerContainer SourceBuffer TimeRanges TypeError TypedArray Uint8Array " +
   "navigator";
 
 type Members = Readonly<Record<PropertyKey, PropertyDescriptor | undefined>>;

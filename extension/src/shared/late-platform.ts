@@ -72,9 +72,19 @@ export function hearEntries(wanted: PerformanceObserverInit, hear: (entry: Perfo
   observe(new Observer(note), options(wanted));
 }
 
+export const rangeCount = getterOf("TimeRanges", "length");
+export const startOf = methodOf<TimeRanges, [number], number>("TimeRanges", "start");
+export const endOf = methodOf<TimeRanges, [number], number>("TimeRanges", "end");
+
 const serviceWorkerOf = getterOf("Navigator", "serviceWorker");
 const browser = globalOf("navigator");
 /** Throws where the page may have no service worker. */
 export const containerOf = (): ServiceWorkerContainer => serviceWorkerOf(browser);
 export const controllerOf = getterOf("ServiceWorkerContainer", "controller");
 export const linkOf = getterOf("HTMLLinkElement", "href");
+
+const OwnCustomEvent = globalOf("CustomEvent");
+const dispatch = methodOf<EventTarget, [Event], boolean>("EventTarget", "dispatchEvent");
+/** Tells the page script that a script has loaded, and what it gives. */
+export const announce = (type: string, detail: unknown): void =>
+  void dispatch(document, new OwnCustomEvent(type, options({ detail })));

@@ -40,6 +40,7 @@ export const clock = globalOf("performance");
 export const pageMs = (): number => now(clock);
 
 export const eventOf = readerOf("Event", "type", "target");
+export const detailOf = getterOf("CustomEvent", "detail");
 export const loadedOf = getterOf("ProgressEvent", "loaded");
 
 /** Resource Timing. */
