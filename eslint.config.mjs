@@ -41,7 +41,7 @@ export default tseslint.config(
     // What runs in the page's world.
     files: [
       "extension/src/{page,carry,plain}/*.ts",
-      "extension/src/shared/{carry,given-rules,handed-over,kept,names,plain,rules}.ts",
+      "extension/src/shared/{carry,fields,given-rules,handed-over,kept,names,plain,rules}.ts",
       "extension/src/shared/{,late-}{platform,primordials}.ts",
     ],
     ignores: ["**/*.test.ts"],

@@ -1,6 +1,7 @@
 /**
  * ESLint rule: code in the page's world uses nothing that a script of the page can replace: no global, no member of the
- * language's or the browser's objects, no iterator, and no `instanceof`. In the page script, code that runs when its
+ * language's or the browser's objects, no iterator, no `instanceof`, no code of another package, and nothing that an
+ * object may inherit because it lacks it: an optional property, or any name of a record. In the page script, code that runs when its
  * module is loaded comes before the page (option `early`). What is kept for all other code is in src/shared (kept,
  * primordials, platform) and src/page/natives.ts.
  */
@@ -11,6 +12,11 @@ const FIXED_MEMBERS = new RegExp(
   "^prototype of |^length of (?:Array|ReadonlyArray|String|Function|undefined)$|^isTrusted|" +
     String.raw` of \w*(?:Location|Descriptor|Result)$`,
 );
+
+/** Of TypeScript's `SymbolFlags`. */
+const OPTIONAL = 2 ** 24;
+/** Types of objects that inherit nothing. */
+const BARE = ["Table", "Fields", "Heard", "Members"];
 
 const MESSAGE = "A script of the page can replace {{what}}. Use primordials.ts, platform.ts or natives.ts.";
 const FUNCTION = /^(?:FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/;
@@ -26,20 +32,34 @@ function create(context) {
   const report = (node, what) =>
     (!isEarly || runsLater(node)) && context.report({ node, message: MESSAGE, data: { what } });
 
-  function checkMember(node, name, symbol) {
+  function checkMember(node, name, symbol, of) {
     const from = symbol?.declarations?.find((each) => program.isSourceFileDefaultLibrary(each.getSourceFile()));
     const member = `${name} of ${from?.parent?.name?.text}`;
     if (from && !FIXED_MEMBERS.test(member)) report(node, member);
+    const isOptional = symbol ? symbol.flags & OPTIONAL : isIndexed(of);
+    if (!from && isOptional) report(node, `what an object without ${name} inherits`);
+  }
+
+  /** Whether any name can be asked for, of an object that may inherit. */
+  function isIndexed(type) {
+    const names = [type, ...(type.aliasTypeArguments ?? [])].map((each) => (each.aliasSymbol ?? each.symbol)?.name);
+    return type.getStringIndexType() !== undefined && !names.some((name) => BARE.includes(name));
   }
 
   return {
     MemberExpression(node) {
+      const of = checker.getTypeAtLocation(typed.get(node.object));
       if (!node.computed && node.property.type === "Identifier")
-        checkMember(node, node.property.name, checker.getSymbolAtLocation(typed.get(node.property)));
+        checkMember(node, node.property.name, checker.getSymbolAtLocation(typed.get(node.property)), of);
+      else if (node.computed && isIndexed(of)) report(node, "what an object without the name inherits");
     },
     "ObjectPattern > Property"(node) {
       const type = checker.getTypeAtLocation(typed.get(node.parent));
-      if (node.key.type === "Identifier") checkMember(node, node.key.name, type.getProperty(node.key.name));
+      if (node.key.type === "Identifier") checkMember(node, node.key.name, type.getProperty(node.key.name), type);
+    },
+    ImportDeclaration(node) {
+      if (node.importKind !== "type" && node.specifiers.some(({ importKind }) => importKind !== "type"))
+        if (node.source.value.startsWith("@tributary/")) report(node, `what ${node.source.value} uses`);
     },
     "ForOfStatement, ArrayPattern, YieldExpression": (node) => report(node, "iterators"),
     ":not(ObjectExpression) > SpreadElement": (node) => report(node, "iterators"),

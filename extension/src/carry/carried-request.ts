@@ -8,11 +8,11 @@
  */
 import type { CarriedRequestEvents, MediaRequest, RequestHandle, SiteBody, SiteRequest } from "../shared/carry";
 import type { AbortReason, Fetched, PageResponseHead, Player, ToPage, SiteHead } from "../shared/messages";
+import { rangeText } from "../shared/fields";
 import { options } from "../shared/primordials";
 import { bytes as part, max, OwnBytes, round } from "../shared/late-primordials";
 import { bodyOf, cancelBody } from "../shared/platform";
 import { abort, drop, OwnAbortController, type Read, readerOfBody, signalOf } from "../shared/late-platform";
-import { formatRange } from "@tributary/contract";
 import { isPublishedUrl } from "../shared/rules";
 import type { Call, Calls, Clock } from "./calls";
 import { Delivered } from "./delivered";
@@ -328,7 +328,7 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
   async #fetchRest(head: PageResponseHead, offset: number, signal: AbortSignal): Promise<Rest | undefined> {
     const range = restOf(this.#request.range, head, offset);
     if (range === undefined || validatorOf(head.headers) === undefined) return await this.#fetchAgain(head, signal);
-    const { url, cache = "default" } = this.#request;
+    const { url, cache } = this.#request;
     const response = await this.#page.fetch(url, options({ headers: options({ Range: range }), cache, signal }));
     const skip = bytesToSkip(response, head, offset, this.#request.range);
     const body = bodyOf(response);
@@ -343,8 +343,8 @@ export class CarriedRequest<Site extends SiteRequest> implements RequestHandle {
    */
   async #fetchAgain(head: PageResponseHead, signal: AbortSignal): Promise<Rest | undefined> {
     if (!this.#proof.isPossible) return undefined;
-    const { url, range, cache = "default" } = this.#request;
-    const headers = options(range === null ? {} : { Range: formatRange(range) });
+    const { url, range, cache } = this.#request;
+    const headers = options(range === null ? {} : { Range: rangeText(range.start, range.end) });
     const response = await this.#page.fetch(url, options({ headers, cache, signal }));
     const body = bodyOf(response);
     if (!isSameWhole(response, head) || body === null) return undefined;

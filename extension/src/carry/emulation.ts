@@ -7,6 +7,7 @@
 import type { Carrier, MediaRequest, PageXhr, RequestHandle, StateRule, XhrEmulation } from "../shared/carry";
 import type { PageResponseHead } from "../shared/messages";
 import type { Natives } from "../page/natives";
+import { fieldsOf, type Fields } from "../shared/fields";
 import { add, firstOf, globalOf, lowerCase, matches, namesOf, options } from "../shared/primordials";
 import { bytes as part, max, OwnBytes, sorted } from "../shared/late-primordials";
 import { eventOf, pageMs } from "../shared/platform";
@@ -117,17 +118,20 @@ export class Emulation implements XhrEmulation {
     if (this.#state !== DONE) return null;
     const responseType = this.#natives.getXhr("responseType", this.#xhr) as XMLHttpRequestResponseType;
     if (this.#head === null && !(WORDS.hasEmptyBuffer && responseType === "arraybuffer")) return null;
-    this.#cached ??= { value: this.#body.as(responseType, this.#head?.headers["content-type"] ?? null) };
+    this.#cached ??= { value: this.#body.as(responseType, this.#fields["content-type"] ?? null) };
     return this.#cached.value;
   }
 
+  get #fields(): Fields {
+    return fieldsOf(this.#head?.headers ?? {});
+  }
+
   #header(name: string): string | null {
-    const headers: Readonly<Record<string, string>> = options(this.#head?.headers ?? {});
-    return headers[lowerCase(name)] ?? null;
+    return this.#fields[lowerCase(name)] ?? null;
   }
 
   #allHeaders(): string {
-    const names = sorted(namesOf(options(this.#head?.headers ?? {})));
+    const names = sorted(namesOf(this.#fields));
     let lines = "";
     firstOf(names, (name) => void (lines += `${name}: ${this.#header(name)}\r\n`));
     return lines;
@@ -231,7 +235,7 @@ export class Emulation implements XhrEmulation {
     this.#site = null;
     if (
       this.#natives.getXhr("responseType", this.#xhr) === "blob" &&
-      !matches(PLAIN_TYPE, head.headers["content-type"] ?? "")
+      !matches(PLAIN_TYPE, fieldsOf(head.headers)["content-type"] ?? "")
     )
       return this.#carried?.useSite();
     this.#head = head;

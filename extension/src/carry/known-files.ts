@@ -20,7 +20,7 @@ export class KnownFiles {
     hearEntries({ type: "resource", buffered: true }, (entry) => this.#add(entryOf(entry).name));
   }
 
-  has({ url, range, cache = "default" }: MediaRequest): boolean {
+  has({ url, range, cache }: MediaRequest): boolean {
     if (range !== null || cache !== "default") return false;
     return url in this.#names || url in this.#older || isPreloaded(url);
   }

@@ -3,15 +3,17 @@
  * ask for. A length that the page may not see counts as equal. Pure.
  */
 import type { PageResponseHead } from "../shared/messages";
-import { formatRange, parseContentRange, strongValidator, type ByteRange } from "@tributary/contract";
+import type { ByteRange } from "@tributary/contract";
+import { contentRange, fieldsOf, rangeText, strongValidator } from "../shared/fields";
+import { options } from "../shared/primordials";
 import { dateText } from "../shared/late-primordials";
 import { headerOf, responseOf } from "../shared/platform";
 import { headerTable } from "../shared/late-platform";
 
 /** The Range header for what follows the first `offset` bytes of the answer `head`. */
 export function restOf(asked: ByteRange | null, head: PageResponseHead, offset: number): string | undefined {
-  if (head.status === 206 && asked !== null) return formatRange({ start: asked.start + offset, end: asked.end });
-  return head.status === 200 ? formatRange({ start: offset }) : undefined;
+  if (head.status === 206 && asked !== null) return rangeText(asked.start + offset, asked.end);
+  return head.status === 200 ? rangeText(offset) : undefined;
 }
 
 /**
@@ -19,7 +21,7 @@ export function restOf(asked: ByteRange | null, head: PageResponseHead, offset: 
  * sees when another host answered, so the present stands for that.
  */
 export function validatorOf(headers: PageResponseHead["headers"]): string | undefined {
-  return strongValidator({ headers: { date: dateText(), ...headers } });
+  return strongValidator(options({ date: dateText(), ...headers }));
 }
 
 /**
@@ -57,11 +59,11 @@ function lengthOf(headers: Headers): number | undefined {
 }
 
 /** Whether a Content-Range that the page may see begins at `start` and names the same total length as before. */
-function isSamePart(contentRange: string | null, head: PageResponseHead, start: number): boolean {
-  if (contentRange === null) return true;
-  const now = parseContentRange(contentRange);
+function isSamePart(field: string | null, head: PageResponseHead, start: number): boolean {
+  if (field === null) return true;
+  const now = contentRange(field);
   if (now === undefined || now.start !== start) return false;
-  const before = parseContentRange(head.headers["content-range"])?.resourceBytes;
+  const before = contentRange(fieldsOf(head.headers)["content-range"])?.resourceBytes;
   const bytesBefore = before ?? (head.status === 200 ? head.totalBytes : null);
   return now.resourceBytes === null || bytesBefore === null || now.resourceBytes === bytesBefore;
 }

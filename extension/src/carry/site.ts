@@ -3,11 +3,11 @@
  * requests counts those of the proxies, too. A refusal right after them is theirs, so the page does not see it: the
  * request waits and goes again.
  */
-import { retryAfterMs } from "@tributary/contract";
 import { attempt } from "../page/wrap";
 import type { SiteRequest } from "../shared/carry";
 import type { SiteHead } from "../shared/messages";
-import { newTable, options, OwnURL } from "../shared/primordials";
+import { retryAfterMs, fieldsOf } from "../shared/fields";
+import { itemOf, newTable, options, OwnURL, type Table } from "../shared/primordials";
 import { hostAndPort, max, nowOfDate } from "../shared/late-primordials";
 
 /** A refusal this long after the last request of the proxies is not theirs. */
@@ -16,7 +16,7 @@ export const OURS_MS = 60_000;
  * Without `Retry-After`. A limit of connections is free again at once. Limits of requests count some seconds, and their
  * status is 429. A server that is out of order answers 503, too.
  */
-export const WAITS_MS: Readonly<Record<number, readonly number[]>> = options({
+export const WAITS_MS: Readonly<Table<readonly number[]>> = options({
   429: [250, 500, 1000, 2000, 4000, 4000],
   503: [250, 500, 1000, 2000],
 });
@@ -46,10 +46,10 @@ const hostOf = (url: string): string => hostAndPort(new OwnURL(url));
 /** How long to wait after the refusal `head`; undefined if the page gets it. `attempt` counts from 0. */
 export function waitMsOf({ status, headers }: SiteHead, attempt: number): number | undefined {
   const waitsMs = WAITS_MS[status];
-  const toldMs = retryAfterMs({ headers }, nowOfDate());
-  if (toldMs === undefined) return waitsMs?.[attempt];
+  const toldMs = retryAfterMs(fieldsOf(headers), nowOfDate());
+  if (toldMs === undefined) return waitsMs === undefined ? undefined : itemOf(waitsMs, attempt);
   if (waitsMs === undefined || toldMs > WAIT_MS_MAX || attempt > 0) return undefined;
-  return max(waitsMs[0] ?? 0, toldMs);
+  return max(waitsMs[0]!, toldMs);
 }
 
 interface SiteEnvironment {

@@ -1,7 +1,7 @@
 /** Words: what each browser says in errors that a page may show or match, and what it leaves after an error. */
 
 import type { StateRule } from "../shared/carry";
-import { isOneOf } from "../shared/primordials";
+import { isOneOf, options, type Table } from "../shared/primordials";
 
 interface Words {
   /** A body that breaks off: to who reads the stream, and to who reads the whole body. */
@@ -17,11 +17,11 @@ interface Words {
 
 const PROPERTIES: readonly StateRule[] = ["withCredentials", "responseType"];
 
-const LOADING_IN_CHROMIUM: Partial<Record<StateRule, string>> = {
+const LOADING_IN_CHROMIUM: Readonly<Table<string>> = options({
   withCredentials: "The value may only be set if the object's state is UNSENT or OPENED.",
   responseType: "The response type cannot be set if the object's state is LOADING or DONE.",
   overrideMimeType: "MimeType cannot be overridden when the state is LOADING or DONE.",
-};
+} satisfies Partial<Record<StateRule, string>>);
 
 const CHROMIUM: Words = {
   inStream: "network error",
@@ -35,10 +35,10 @@ const CHROMIUM: Words = {
   hasEmptyBuffer: false,
 };
 
-const LOADING_IN_FIREFOX: Partial<Record<StateRule, string>> = {
+const LOADING_IN_FIREFOX: Readonly<Table<string>> = options({
   responseType: "Cannot set 'responseType' property",
   overrideMimeType: "Cannot call 'overrideMimeType()'",
-};
+} satisfies Partial<Record<StateRule, string>>);
 
 const FIREFOX: Words = {
   inStream: "Error in input stream",

@@ -119,6 +119,7 @@ function wantedOf(request: Request, init: Record<string, unknown>): Candidate | 
 }
 
 function isPlain(asked: ReturnType<typeof requestOf>, init: Record<string, unknown>): boolean {
+  // eslint-disable-next-line tributary/primordials -- The browser, too, reads what the page's object inherits.
   for (const name in init) if (!(name in asked) && !isHarmless(name, init[name])) return false;
   return (
     asked.method === "GET" &&

@@ -15,7 +15,7 @@ import {
   SWITCH_EVENT,
   THERE_EVENT,
 } from "../shared/names";
-import { firstOf, matches, options, parseJson } from "../shared/primordials";
+import { firstOf, itemOf, matches, options, parseJson } from "../shared/primordials";
 import { entriesOf, entryOf, observe, Observer, nodeCount, pageMs, select, takeRecords } from "../shared/platform";
 import { useRules, type RuleSet } from "../shared/rules";
 import { patchFetch } from "./fetch";
@@ -63,7 +63,7 @@ const link = new Link({
  */
 function takePort(event: MessageEvent): void {
   if (!matches(/^(?:chrome|moz)-extension:/, originOf(event))) return;
-  const port = portsOf(event)[0];
+  const port = itemOf(portsOf(event), 0);
   if (dataOf(event) !== PORT_MESSAGE || port === undefined) return;
   hide(event);
   link.attach(portOf(port));

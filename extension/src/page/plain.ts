@@ -38,7 +38,7 @@ interface Waiting {
   video: HTMLVideoElement;
   heard: Heard;
   url: string;
-  answer?: string;
+  answer: string | undefined;
 }
 
 export function watchPlainVideos(link: Link, permits: Permits): void {
@@ -103,7 +103,7 @@ export function watchPlainVideos(link: Link, permits: Permits): void {
       link.warm();
     }
     if (waiting.length >= WAITING_MAX) return;
-    add(waiting, { video, heard, url: address });
+    add(waiting, { video, heard, url: address, answer: undefined });
     tell(PLAIN_NEED_EVENT, address);
   }
 

@@ -10,6 +10,7 @@ import {
   Notes,
   options,
   OwnProxy,
+  setPrototypeOf,
 } from "../shared/primordials";
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -22,7 +23,11 @@ export function wrapFunction<F extends AnyFunction>(
   original: F,
   call: (target: F, receiver: unknown, args: unknown[]) => unknown,
 ): F {
-  const pass = (target: F, receiver: unknown, args: unknown[]): unknown => call(target, receiver, args);
+  const pass = (target: F, receiver: unknown, args: unknown[]): unknown => {
+    // An argument that is not given would be looked up in what the page has made of arrays.
+    setPrototypeOf(args, null);
+    return call(target, receiver, args);
+  };
   const wrapped = new OwnProxy(original, options({ apply: pass }));
   originals.set(wrapped, original);
   return wrapped;
@@ -45,10 +50,11 @@ export function patchProperty(
   kind: "value" | "get" | "set",
   call: (target: AnyFunction, receiver: unknown, args: unknown[]) => unknown,
 ): void {
-  const descriptor = getOwnPropertyDescriptor(prototype, name);
+  const found = getOwnPropertyDescriptor(prototype, name);
+  const descriptor = found && options(found);
   const original = descriptor?.[kind] as AnyFunction | undefined;
-  if (original === undefined) return;
-  defineProperty(prototype, name, options({ ...descriptor, [kind]: wrapFunction(original, call) }));
+  if (original !== undefined)
+    defineProperty(prototype, name, options({ ...descriptor, [kind]: wrapFunction(original, call) }));
 }
 
 /** What `action` gives; undefined if functions of the page make it fail. */

@@ -31,7 +31,7 @@ interface Opened extends XhrAsk {
   url: URL | null;
   emulation: XhrEmulation | null;
   /** Hears of the response before the page gets it. */
-  see?: ((response: unknown) => void) | undefined;
+  see: ((response: unknown) => void) | undefined;
 }
 
 type Xhr = XMLHttpRequest;
@@ -157,7 +157,7 @@ function openedBy(args: unknown[]): Opened {
   // In a document in another charset, an XMLHttpRequest writes a query's other letters in that charset (URL standard).
   const isPortable = page.charset() === "UTF-8" || !matches(/[^\0-\x7f]/, address);
   const url = isPlain && isPortable ? mediaUrl(address, page.baseUri()) : null;
-  return { address, url, headers: [], emulation: null };
+  return { address, url, headers: [], mime: undefined, emulation: null, see: undefined };
 }
 
 function carriedRequest(xhr: Xhr, opened: Opened, body: unknown): MediaRequest | null {

@@ -39,6 +39,8 @@ const WHOLE_FILE = /^https?:[^#]*#?$/;
 
 export interface HeldVideo {
   source: MediaSource;
+  /** Of the file, as the browser told it. */
+  durationSec: number;
   /** Ends the wait for data, because data has arrived. */
   settle(): void;
   /**
@@ -152,7 +154,7 @@ export function hold(
       if (!isPaused) goOn(video, natives);
     }, LEAVE_MS);
   };
-  return { source, settle, restore, leave, isHeld };
+  return { source, durationSec: state.durationSec, settle, restore, leave, isHeld };
 }
 
 /** Whether the video is still on its MediaSource. `currentSrc` does not say so: it names the last choice. */

@@ -71,6 +71,7 @@ function make() {
   const restored = new Promise<void>((resolve) => (restore = resolve));
   const held: HeldVideo = {
     source: media as unknown as MediaSource,
+    durationSec: video.duration,
     settle: () => void seen.settled++,
     restore,
     leave: restore,

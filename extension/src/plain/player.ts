@@ -132,10 +132,10 @@ class PlainVideo {
     }
   }
 
-  async #open({ source }: HeldVideo): Promise<void> {
+  async #open({ source, durationSec }: HeldVideo): Promise<void> {
     if (stateOf(source) !== "open") await new OwnPromise<void>((resolve) => hearOnce(source, "sourceopen", resolve));
     this.#buffer = addBuffer(source, this.#movie.mime);
-    setDuration(source, media.duration(this.video));
+    setDuration(source, durationSec);
     await this.#append(this.#movie.init);
   }
 

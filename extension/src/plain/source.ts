@@ -8,7 +8,8 @@ import type { Link } from "../page/link";
 import type { Natives } from "../page/natives";
 import { SiteFetch } from "../carry/site-fetch";
 import type { Carrier } from "../shared/carry";
-import { exec, options, OwnPromise, trim, type Table } from "../shared/primordials";
+import { contentRange, fieldsOf, rangeText, type Fields } from "../shared/fields";
+import { options, OwnPromise } from "../shared/primordials";
 import { bytes as part, min, OwnBytes, OwnError } from "../shared/late-primordials";
 import { responseOf, wholeBody } from "../shared/platform";
 import { abort, headerTable, OwnAbortController, signalOf } from "../shared/late-platform";
@@ -20,8 +21,6 @@ const FIRST_BYTES = 64 * 1024;
 const INDEX_BYTES_MAX = 16 * 1024 * 1024;
 /** The search for the index ends after this many boxes. */
 const BOXES_MAX = 8;
-/** RFC 9110 §14.4. */
-const CONTENT_RANGE = /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15}|\*)$/;
 
 export interface Reading {
   bytes: Promise<Uint8Array<ArrayBuffer>>;
@@ -57,12 +56,12 @@ export class Source {
       const whole = new OwnBytes(size);
       let got = 0;
       const carried = carrier.carry(
-        { url: this.url, range },
+        { url: this.url, range, cache: "default" },
         {
           askSite: () => this.#askSite(range, signal),
           native: (site) => resolve(this.#ofSite(site, range)),
           head: (head) => {
-            const fault = this.#faultOf(head.status, options(head.headers), range);
+            const fault = this.#faultOf(head.status, fieldsOf(head.headers), range);
             if (fault !== undefined) refuse(fault);
           },
           bytes: (bytes) => {
@@ -88,7 +87,7 @@ export class Source {
   }
 
   #askSite(range: ByteRange, signal: AbortSignal): SiteFetch {
-    const headers = options({ Range: `bytes=${range.start}-${range.end}` });
+    const headers = options({ Range: rangeText(range.start, range.end) });
     const ask = (own: AbortSignal): Promise<Response> =>
       this.natives.fetch(this.url, options({ headers, signal: own }));
     return new SiteFetch(this.natives, ask, signal);
@@ -109,14 +108,13 @@ export class Source {
    * Why an answer is not the asked range of the same file; undefined if it is. A header that the page may not see
    * counts as equal.
    */
-  #faultOf(status: number, headers: Readonly<Table<string>>, range: ByteRange): string | undefined {
+  #faultOf(status: number, headers: Fields, range: ByteRange): string | undefined {
     if (status !== 206) return `status ${status} for a range`;
-    const contentRange = headers["content-range"];
-    const told = contentRange === undefined ? null : exec(CONTENT_RANGE, trim(contentRange));
-    if (contentRange !== undefined && (told === null || +told[1]! !== range.start))
-      return `the range "${contentRange}" instead of one from ${range.start}`;
+    const field = headers["content-range"];
+    const told = contentRange(field);
+    if (field !== undefined && told?.start !== range.start) return `the range "${field}", not one from ${range.start}`;
     const validators = `${headers.etag} ${headers["last-modified"]}`;
-    const totalBytes = told === null || told[2] === "*" ? undefined : +told[2]!;
+    const totalBytes = told?.resourceBytes ?? undefined;
     if (validators !== (this.#validators ??= validators) || totalBytes !== (this.#totalBytes ??= totalBytes))
       return "the file has changed";
     return undefined;

@@ -11,7 +11,7 @@ export interface MediaRequest {
   url: string;
   range: ByteRange | null;
   /** How the page wants caches to be used. */
-  cache?: CacheMode;
+  cache: CacheMode;
 }
 
 /** `bytes` of the body reached the page. */
@@ -67,7 +67,7 @@ export interface XhrAsk {
   /** As the page wrote it. */
   address: string;
   headers: [string, string][];
-  mime?: string;
+  mime: string | undefined;
 }
 
 /** An XMLHttpRequest of the page that the transport may answer. */

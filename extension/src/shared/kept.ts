@@ -10,7 +10,12 @@ const LATER =
   "ReadableStreamDefaultReader ServiceWorkerContainer SourceBuffer TimeRanges TypeError TypedArray Uint8Array " +
   "navigator";
 
-type Members = Readonly<Record<PropertyKey, PropertyDescriptor | undefined>>;
+/** Values by name, in the order in which they were set. Nothing is inherited. */
+export type Table<Value> = Record<string, Value | undefined>;
+
+interface Members {
+  readonly [name: PropertyKey]: PropertyDescriptor | undefined;
+}
 
 export interface KeptObject {
   readonly self: unknown;
@@ -18,9 +23,9 @@ export interface KeptObject {
   /** Of its prototype. */
   readonly members: Members;
 }
-export type Kept = Readonly<Record<string, KeptObject | undefined>>;
+export type Kept = Readonly<Table<KeptObject>>;
 
-let kept = { __proto__: null } as unknown as Record<string, KeptObject | undefined>;
+let kept = { __proto__: null } as unknown as Table<KeptObject>;
 
 /** Has this context use what another one kept. */
 export function useKept(given: Kept): void {
@@ -46,7 +51,10 @@ function keep(name: string): KeptObject | undefined {
 }
 
 function membersOf(owner: object): Members {
-  const members = Object.getOwnPropertyDescriptors(owner) as Record<PropertyKey, PropertyDescriptor>;
-  Reflect.ownKeys(members).forEach((name) => Object.freeze(members[name]));
+  const members = { __proto__: null, ...Object.getOwnPropertyDescriptors(owner) } as Record<
+    PropertyKey,
+    unknown
+  > as Record<PropertyKey, object>;
+  Reflect.ownKeys(members).forEach((name) => (members[name] = Object.freeze({ __proto__: null, ...members[name] })));
   return Object.freeze(members);
 }

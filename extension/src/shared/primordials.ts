@@ -4,7 +4,9 @@
  * browser's objects, which a page can replace at any time. The rule in eslint-primordials.mjs checks it. Not here: what
  * only a browser has.
  */
-import { keptOf } from "./kept";
+import { keptOf, type Table } from "./kept";
+
+export type { Table };
 
 type Globals = typeof globalThis;
 type Owner = { [Name in keyof Globals]: Globals[Name] extends { prototype: object } ? Name : never }[keyof Globals] &
@@ -25,6 +27,7 @@ export const getOwnPropertyDescriptor = staticOf(
   "Reflect",
   "getOwnPropertyDescriptor",
 ) as typeof Reflect.getOwnPropertyDescriptor;
+export const setPrototypeOf = staticOf("Reflect", "setPrototypeOf") as typeof Reflect.setPrototypeOf;
 export const freeze = staticOf("Object", "freeze") as typeof Object.freeze;
 export const parseJson = staticOf("JSON", "parse") as typeof JSON.parse;
 export const OwnURL = globalOf("URL");
@@ -90,6 +93,10 @@ export function add<Value>(list: Value[], value: Value): void {
   defineProperty(list, list.length, added);
 }
 
+/** undefined past the end, where an array would inherit. */
+export const itemOf = <Value>(list: readonly Value[], at: number): Value | undefined =>
+  at < list.length ? list[at] : undefined;
+
 /** The first item for which `meets` holds. If it never holds, it has met all items. */
 export function firstOf<Value>(list: readonly Value[], meets: (item: Value) => unknown): Value | undefined {
   for (let at = 0; at < list.length; at++) if (meets(list[at]!) === true) return list[at];
@@ -106,9 +113,6 @@ export function those<Value>(list: readonly Value[], meets: (item: Value) => boo
   for (let at = 0; at < list.length; at++) if (meets(list[at]!)) add(found, list[at]!);
   return found;
 }
-
-/** Values by name, in the order in which they were set. Nothing is inherited. */
-export type Table<Value> = Record<string, Value | undefined>;
 
 export const newTable = <Value>(): Table<Value> => ({ __proto__: null }) as unknown as Table<Value>;
 
