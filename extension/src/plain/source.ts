@@ -59,7 +59,7 @@ export class Source {
         { url: this.url, range, cache: "default" },
         {
           askSite: () => this.#askSite(range, signal),
-          native: (site) => resolve(this.#ofSite(site, range)),
+          native: (site) => void take(site),
           head: (head) => {
             const fault = this.#faultOf(head.status, fieldsOf(head.headers), range);
             if (fault !== undefined) refuse(fault);
@@ -75,6 +75,14 @@ export class Source {
           error: () => reject(new OwnError("the rest could not be had")),
         },
       );
+      // To resolve with a promise would ask it for `then`.
+      const take = async (site: SiteFetch): Promise<void> => {
+        try {
+          resolve(await this.#ofSite(site, range));
+        } catch (error) {
+          reject(error);
+        }
+      };
       const refuse = (fault: string): void => {
         carried.abort();
         reject(new Unsupported(fault));
