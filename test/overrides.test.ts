@@ -213,3 +213,59 @@ test.each<BrowserName>(["firefox", "chromium"])(
     }
   },
 );
+
+/**
+ * Makes a video before the page replaces its functions, and what plays it and looks at it. Once both later scripts have
+ * come, which ask the page script by an event of the page, all functions throw.
+ */
+const MAKE_VIDEO = `(() => {
+  const { apply, getOwnPropertyDescriptor } = Reflect;
+  const { prototype } = HTMLMediaElement;
+  const { getAttribute } = Element.prototype;
+  const { startsWith } = String.prototype;
+  const timeOf = getOwnPropertyDescriptor(prototype, "currentTime").get;
+  const video = document.body.appendChild(document.createElement("video"));
+  video.muted = true;
+  const start = (address) => {
+    video.src = address;
+    video.play();
+  };
+  let scripts = 0;
+  const note = () => {
+    scripts += 1;
+    if (scripts === 2) window.thrower = "all";
+  };
+  document.addEventListener("tby-carry", note);
+  document.addEventListener("tby-plain", note);
+  const isHeldAt = (second) =>
+    apply(timeOf, video, []) > second && apply(startsWith, apply(getAttribute, video, ["src"]), ["blob:"]);
+  return { start, isHeldAt };
+})()`;
+
+test.each<BrowserName>(["firefox", "chromium"])(
+  "%s: a plain video is taken over and plays on in such a page, also if all functions throw",
+  async (name) => {
+    const fleet = await startFleet({ proxyCount: 2, ports: "any" });
+    const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 2 };
+    const open = await openBrowser({ name, headless: true, defaults });
+    try {
+      const page = await open.newPage();
+      await page.goto(fleet.sample.url);
+      await page.evaluate(`{
+        const { start, isHeldAt } = ${MAKE_VIDEO};
+        ${REPLACE}
+        window.isHeldAt = isHeldAt;
+        start("/media/progressive.mp4");
+      }`);
+      const isHeldAt = (second: number) => eventually(() => page.evaluate(`isHeldAt(${second})`), Boolean, 40);
+      expect(await isHeldAt(2)).toBe(true);
+      expect(await page.evaluate("window.thrower")).toBe("all");
+      await page.evaluate("window.thrower = undefined;");
+      expect(await isHeldAt(8)).toBe(true);
+      await expectNothingLearned(page, fleet);
+    } finally {
+      await open.close();
+      await fleet.stop();
+    }
+  },
+);
