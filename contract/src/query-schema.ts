@@ -230,7 +230,8 @@ const interval = z.tuple([finite, finite]).nullable();
  * Answer of POST /v1/query/difference: how much more the metric is in b than in a, for a typical client, with a 95 %
  * confidence interval. Each client counts once. `design` says which clients are compared, and `compared` how many:
  * with `pairs` those in both groups, each with itself; with `groups` those in one group only. It is null if no clients
- * can be compared, and then the other values are null too. An interval is null with fewer than 6 clients.
+ * can be compared, and then the other values are null too. An interval is null with fewer than 6 clients. `estimate` is
+ * "mean" where many clients have equal values: then the means of the clients are compared, in place of typical clients.
  *
  * A rate (B/s) or a time (ms) that is above 0 in every download is compared by its logarithm. Then `ratio` is b over
  * a, and `difference` is what this ratio means for a typical client of a. Otherwise `ratio` is null. `enough` says
@@ -242,6 +243,7 @@ export const Difference = z
     b: Arm,
     design: z.enum(["pairs", "groups"]).nullable(),
     compared: z.tuple([z.number().int(), z.number().int()]),
+    estimate: z.enum(["typical", "mean"]).nullable(),
     difference: finite.nullable(),
     interval,
     ratio: finite.nullable(),

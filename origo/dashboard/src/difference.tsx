@@ -137,7 +137,7 @@ function Answer({
 }
 
 /** How the interval was computed, for the page. docs/use/researcher.md says the same. */
-export function methodOf({ design, compared, ratio }: Difference): string {
+export function methodOf({ design, compared, estimate, ratio }: Difference): string {
   const scale =
     ratio === null
       ? "Values are compared as they are."
@@ -146,13 +146,17 @@ export function methodOf({ design, compared, ratio }: Difference): string {
   const each = "Each client counts once, because the downloads of one client are not independent.";
   if (design === null) return each;
   const [ofA, ofB] = compared.map((clients) => count(clients));
+  const isMean = estimate === "mean";
   const how =
     design === "pairs"
-      ? `Compared are the clients that are in both groups, each with itself: ${ofA} (Hodges-Lehmann estimate, ` +
-        "signed-rank interval)."
+      ? `Compared are the clients that are in both groups, each with itself: ${ofA} ` +
+        (isMean ? "(mean, interval by random signs)." : "(Hodges-Lehmann estimate, signed-rank interval).")
       : `Compared are the clients that are in one group only: ${ofA} of the first, ${ofB} of the second ` +
-        "(Hodges-Lehmann estimate, Brunner-Munzel interval).";
-  return `${each} ${how} ${scale}`;
+        (isMean
+          ? "(difference of means, studentized permutation interval)."
+          : "(Hodges-Lehmann estimate, Brunner-Munzel interval).");
+  const why = isMean ? " Many clients have equal values, so means are compared." : "";
+  return `${each} ${how}${why} ${scale}`;
 }
 
 interface FindingProps {

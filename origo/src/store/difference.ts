@@ -2,19 +2,29 @@
  * Difference: compares a metric in two groups of downloads, client by client. The downloads of one client are alike, so
  * each client counts once. Clients with downloads in both groups are compared with themselves. Where they are too few,
  * the clients of one group are compared with those of the other. Rates and times are compared by their logarithms,
- * since lines differ by factors.
+ * since lines differ by factors. Where many clients have equal values, their means are compared.
  */
 import type { z } from "zod";
 import type { Difference, DifferenceQuery } from "@tributary/contract/query-schema";
 import type { Database, Row } from "./database";
 import { faultAt } from "./faults";
-import { shiftBetween, shiftWithin, type Shift } from "./intervals";
+import { CLIENTS_MIN, shiftBetween, shiftWithin, type Shift } from "./intervals";
+import { meanBetween, meanWithin } from "./means";
 import { known, knownNumber, Places, valueFor, whereOf } from "./sql";
 
 /** The methods hold their 95 % from this many clients on. */
 export const CLIENTS_ENOUGH = 20;
 /** This bounds the time that Origo serves nobody else. The interval of so many clients is narrow already. */
 const CLIENTS_MAX = 20_000;
+/** The same for means between groups, which cost more. */
+const MEANS_MAX = 5_000;
+/**
+ * Ranks are used while ties widen their test by at most this many standard deviations. Then 96 % of the intervals hold
+ * 0 where nothing differs, in place of 95 %.
+ */
+const TIES_MOST = 0.1;
+/** Means are compared if so many clients have another value than the commonest one. */
+const UNLIKE_ENOUGH = 10;
 const UNITS_OF_FACTORS: readonly (string | null)[] = ["B/s", "ms"];
 
 /** Means of one client. A client that is in one group only has one of them. */
@@ -23,7 +33,10 @@ interface Client {
   b: number | null;
 }
 
-type Compared = Pick<Difference, "design" | "compared" | "enough"> & { typicalA: number; shift: Shift | null };
+type Compared = Pick<Difference, "design" | "compared" | "estimate" | "enough"> & {
+  typicalA: number;
+  shift: Shift | null;
+};
 
 /** Throws a QueryFault. */
 export async function queryDifference(
@@ -87,39 +100,66 @@ export function compare(clients: readonly Client[]): Compared {
   const onlyB = some(clients.flatMap(({ a, b }) => (b !== null && a === null ? [b] : [])));
   const least = Math.min(onlyA.length, onlyB.length);
   if (both.length >= CLIENTS_ENOUGH || both.length > least) return within(both);
-  if (least === 0) return { design: null, compared: [0, 0], enough: false, typicalA: 0, shift: null };
-  return {
-    design: "groups",
-    compared: [onlyA.length, onlyB.length],
-    ...judged(shiftBetween(onlyA, onlyB), least, [...onlyA, ...onlyB]),
-    typicalA: medianOf(onlyA),
-  };
-}
-
-/**
- * An interval without width says nothing unless all values are equal: so many of them are equal that the middle ranks
- * do not move, whatever the others do.
- */
-function judged(shift: Shift, clients: number, values: readonly number[]): Pick<Compared, "shift" | "enough"> {
-  const { interval } = shift;
-  const isBlind = interval?.[0] === interval?.[1] && values.some((value) => value !== values[0]);
-  return { shift, enough: clients >= CLIENTS_ENOUGH && !isBlind };
+  if (least === 0) return { design: null, compared: [0, 0], estimate: null, enough: false, typicalA: 0, shift: null };
+  return between(onlyA, onlyB);
 }
 
 /** At most CLIENTS_MAX, spread over the order of ids, so nobody fills the choice with clients of their own. */
-function some<T>(all: readonly T[]): readonly T[] {
-  const stride = Math.ceil(all.length / CLIENTS_MAX);
+const some = <T>(all: readonly T[]): readonly T[] => someOf(all, CLIENTS_MAX);
+
+function someOf<T>(all: readonly T[], most: number): readonly T[] {
+  const stride = Math.ceil(all.length / most);
   return stride <= 1 ? all : all.filter((_, index) => index % stride === 0);
 }
 
 function within(both: readonly { a: number; b: number }[]): Compared {
   const differences = both.map(({ a, b }) => b - a);
+  const [ofA, ofB] = [both.map(({ a }) => a), both.map(({ b }) => b)];
+  const count = both.length;
+  const isTied = TIES_MOST < equalShare(differences) * (count ** 2 / 4) * Math.sqrt(12 / count ** 3);
+  const isByMean = isTied && count >= CLIENTS_MIN;
+  const isVaried = unlike(differences) >= UNLIKE_ENOUGH && unlike(ofA) > 0 && unlike(ofB) > 0;
   return {
     design: "pairs",
-    compared: [both.length, both.length],
-    ...judged(shiftWithin(differences), both.length, differences),
-    typicalA: medianOf(both.map(({ a }) => a)),
+    compared: [count, count],
+    estimate: isByMean ? "mean" : "typical",
+    enough: count >= CLIENTS_ENOUGH && (isVaried || !isTied),
+    shift: isByMean ? meanWithin(differences) : shiftWithin(differences),
+    typicalA: medianOf(ofA),
   };
+}
+
+function between(a: readonly number[], b: readonly number[]): Compared {
+  const least = Math.min(a.length, b.length);
+  const ties = Math.sqrt(equalShare(a) * equalShare(b)) / 2;
+  const isTied = TIES_MOST < ties * Math.sqrt((12 * a.length * b.length) / (a.length + b.length));
+  const isByMean = isTied && least >= CLIENTS_MIN;
+  const isVaried = unlike([...a, ...b]) >= UNLIKE_ENOUGH && unlike(a) > 0 && unlike(b) > 0;
+  return {
+    design: "groups",
+    compared: [a.length, b.length],
+    estimate: isByMean ? "mean" : "typical",
+    enough: least >= CLIENTS_ENOUGH && (isVaried || !isTied),
+    shift: isByMean ? meanBetween(someOf(a, MEANS_MAX), someOf(b, MEANS_MAX)) : shiftBetween(a, b),
+    typicalA: medianOf(a),
+  };
+}
+
+/** The share of pairs of clients whose values are equal. */
+function equalShare(values: readonly number[]): number {
+  const counts = countsOf(values);
+  let pairs = 0;
+  for (const count of counts.values()) pairs += count * (count - 1);
+  return values.length < 2 ? 0 : pairs / (values.length * (values.length - 1));
+}
+
+/** How many clients do not have the commonest value. */
+const unlike = (values: readonly number[]): number => values.length - Math.max(...countsOf(values).values());
+
+function countsOf(values: readonly number[]): Map<number, number> {
+  const counts = new Map<number, number>();
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return counts;
 }
 
 function medianOf(values: readonly number[]): number {

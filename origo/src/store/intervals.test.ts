@@ -41,9 +41,16 @@ interface Population {
   stalls?: boolean;
   /** Compares plain values, as those of bytes, in place of logarithms. */
   plain?: boolean;
+  /** Such a share of the clients, or of the downloads, has the value 0. */
+  zeroClients?: number;
+  zeroDownloads?: number;
+  /** Values are whole numbers, and few of them differ. */
+  whole?: boolean;
 }
 
 const ten = (): number => 10;
+const one = (): number => 1;
+const four = (): number => 4;
 const unequal = (random: Random): number => Math.min(100, 2 + Math.floor(Math.exp(1.5 + 1.5 * normal(random))));
 
 const POPULATIONS: Record<string, Population> = {
@@ -69,15 +76,33 @@ const POPULATIONS: Record<string, Population> = {
   "plain values, one mode each": { share: "one", downloads: unequal, line: 2, noise: 0.7, unlike: 0, plain: true },
 };
 
+const skewed = { line: 1, noise: 0.7, unlike: 0, plain: true };
+const TIED: Record<string, Population> = {
+  "half of the clients 0, both modes": { ...skewed, share: 0.5, downloads: ten, zeroClients: 0.5 },
+  "half of the clients 0, one mode each": { ...skewed, share: "one", downloads: ten, zeroClients: 0.5 },
+  "half of the downloads 0, both modes": { ...skewed, share: 0.5, downloads: four, zeroDownloads: 0.5 },
+  "half of the downloads 0, one mode each": { ...skewed, share: "one", downloads: one, zeroDownloads: 0.5 },
+  "nine of ten downloads 0, both modes": { ...skewed, share: 0.5, downloads: four, zeroDownloads: 0.9 },
+  "nine of ten downloads 0, one mode each": { ...skewed, share: "one", downloads: one, zeroDownloads: 0.9 },
+  "a fifth of the clients 0, one mode each": { ...skewed, share: "one", downloads: ten, zeroClients: 0.2 },
+  "whole numbers, both modes": { ...skewed, share: 0.5, downloads: four, whole: true },
+  "whole numbers, one mode each": { ...skewed, share: "one", downloads: one, whole: true },
+  "whole numbers, a fifth in the second mode": { ...skewed, share: 0.2, downloads: ten, whole: true },
+};
+
 /** One client of an A/A set, as the database gives it: as many downloads of the one mode as of the other count. */
 function clientOf(random: Random, index: number, population: Population): { a: number | null; b: number | null } {
   const { share, downloads, line, noise, unlike, stalls = false, plain = false } = population;
+  const { zeroClients = 0, zeroDownloads = 0, whole = false } = population;
+  const isZero = zeroClients > 0 && random() < zeroClients;
   const [rate, spread] = [line * normal(random), noise * Math.exp(unlike * normal(random))];
   const [a, b]: [number[], number[]] = [[], []];
   for (let left = downloads(random); left > 0; left--) {
     const value = rate + spread * normal(random) - (stalls && random() < 0.05 ? Math.log(100) : 0);
     const isB = share === "one" ? index % 2 === 1 : random() < share;
-    (isB ? b : a).push(plain ? Math.exp(value) : value);
+    const isNone = isZero || (zeroDownloads > 0 && random() < zeroDownloads);
+    const shown = isNone ? 0 : plain ? Math.exp(value) : value;
+    (isB ? b : a).push(whole ? Math.floor(shown) : shown);
   }
   const alike = a.length > 0 && b.length > 0 ? Math.min(a.length, b.length) : Infinity;
   return { a: mean(a.slice(0, alike)), b: mean(b.slice(0, alike)) };
@@ -98,29 +123,40 @@ function heldShare(population: Population, clientCount: number, seed: number): {
   return { enough, held: held / enough };
 }
 
-const COUNTS = [20, 40, process.env["SETS"] === undefined ? 100 : 200];
-const CASES = Object.keys(POPULATIONS).flatMap((name) => COUNTS.map((clients) => [name, clients] as const));
+const isLong = process.env["SETS"] !== undefined;
+const COUNTS = [20, 40, isLong ? 200 : 100];
+const casesOf = (populations: Record<string, Population>, counts: readonly number[]) =>
+  Object.entries(populations).flatMap(([name, population]) =>
+    counts.map((clients) => [name, clients, population] as const),
+  );
 
 jest.setTimeout(600_000);
 
-test("an interval without width counts only if all values are equal", () => {
+test("values that hardly vary are not enough, and where many are equal the means are compared", () => {
   /** Of 60 clients in each group, so many have the value 1 and the others 0. */
   const groupsOf = (ofA: number, ofB: number) =>
     Array.from({ length: 60 }, (_, index) => [
       { a: index < ofA ? 1 : 0, b: null },
       { a: null, b: index < ofB ? 1 : 0 },
     ]).flat();
-  const pairsOf = (apart: number) => Array.from({ length: 60 }, (_, index) => ({ a: 0, b: index < apart ? 1 : 0 }));
-  const answers = [groupsOf(6, 24), pairsOf(6), groupsOf(0, 0), pairsOf(0)].map((clients) => compare(clients));
-  expect(answers.map(({ shift }) => shift?.interval)).toEqual(answers.map(() => [0, 0]));
-  expect(answers.map(({ enough }) => enough)).toEqual([false, false, true, true]);
+  const pairsOf = (ofA: number, ofB: number) =>
+    Array.from({ length: 60 }, (_, index) => ({ a: index < ofA ? 1 : 0, b: index < ofB ? 1 : 0 }));
+  const answers = (of: typeof groupsOf | typeof pairsOf) =>
+    [of(6, 24), of(0, 30), of(3, 6), of(0, 0), of(60, 60)].map((clients) => compare(clients));
+  for (const each of [answers(groupsOf), answers(pairsOf)]) {
+    expect(each.map(({ enough }) => enough)).toEqual([true, false, false, false, false]);
+    expect(each.map(({ estimate }) => estimate)).toEqual(each.map(() => "mean"));
+    expect(each[0]!.shift?.estimate).toBeCloseTo(0.3, 9);
+    const [low, high] = each[0]!.shift!.interval!;
+    expect([low > 0.1 && low < 0.2, high > 0.4 && high < 0.5]).toEqual([true, true]);
+  }
 });
 
-test.each(CASES)(
+test.each([...casesOf(POPULATIONS, COUNTS), ...casesOf(TIED, isLong ? COUNTS : [40])])(
   "%s, %i clients: the interval holds 0 as often as it says, or there are not enough",
-  (name, clients) => {
-    const { enough, held } = heldShare(POPULATIONS[name]!, clients, SEED);
-    if (process.env["SETS"] !== undefined)
+  (name, clients, population) => {
+    const { enough, held } = heldShare(population, clients, SEED);
+    if (isLong)
       process.stdout.write(`${name}, ${clients} clients: enough in ${enough}, ${(100 * held).toFixed(1)} % hold 0\n`);
     if (enough < SETS / 2) return;
     expect(held).toBeGreaterThanOrEqual(HELD_MIN);

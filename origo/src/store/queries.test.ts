@@ -357,6 +357,7 @@ describe.each(DATABASES)("questions over %s", (_name, make) => {
   const NONE_COMPARED = {
     design: null,
     compared: [0, 0],
+    estimate: null,
     difference: null,
     interval: null,
     ratio: null,
