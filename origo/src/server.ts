@@ -90,7 +90,7 @@ export async function startOrigo(options: OrigoOptions): Promise<Origo> {
   } catch (error) {
     await cluster?.close();
     await stores.close();
-    throw error;
+    throw stores.store.explain(error as Error);
   }
 }
 

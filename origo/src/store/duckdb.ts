@@ -2,7 +2,7 @@
  * DuckDB: the Database in one file, for one process. Changes go one after another through one connection. Readers have
  * their own connections, so that a long query does not delay intake.
  */
-import { chmod, copyFile, mkdir, open, readdir, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import {
   BIGINT,
@@ -18,8 +18,8 @@ import {
   type DuckDBValue,
 } from "@duckdb/node-api";
 import type { Cell, Column, Database, Queries, Row } from "./database";
+import { checkFile, checkLength, DUCKDB_FILE, duckDbFault, keepUnread, openPrivately } from "./duckdb-file";
 
-export const DUCKDB_FILE = "origo.duckdb";
 /**
  * A checkpoint moves the log into the file when the log has this size. Nobody can write during a checkpoint, so it must
  * be short.
@@ -29,8 +29,6 @@ const CHECKPOINT_BYTES = 8_000_000;
 const IDLE_MS = 20_000;
 /** At most this many queries run at the same time. */
 const READERS = 4;
-/** The mode bit of folders such as /tmp. */
-const STICKY = 0o1000;
 
 export interface OpenOptions {
   /** The file is vacuumed this long after the last write. */
@@ -51,91 +49,21 @@ export async function openDuckDb(dataDir: string, { idleMs = IDLE_MS, warn }: Op
   // An extension would come from the network.
   const options = { checkpoint_threshold: "1TB", autoinstall_known_extensions: "false" };
   const instance = await DuckDBInstance.create(file, options).catch((error: Error) => {
-    const remedy = error.message.includes(walFile)
-      ? `${walFile} is damaged: put a backup in the place of both files, or move that one away and lose what is in it`
-      : "put a backup in its place if it is damaged";
-    throw new Error(`${file} cannot be opened: ${remedy}: ${error.message}`);
+    throw duckDbFault(error, dataDir);
   });
   try {
     const writer = await instance.connect();
     await writer.run("SET max_vacuum_tasks = 0");
     const readers = await Promise.all(Array.from({ length: READERS }, () => instance.connect()));
-    const loss = await keepUnread(writer, walFile);
+    const query = (sql: string): Promise<Row[]> => all(writer, sql, []);
+    await checkLength(query, file);
+    const loss = await keepUnread(query, walFile);
     if (loss !== undefined) warn?.(loss);
     return new DuckDb(instance, writer, readers, walFile, idleMs);
   } catch (error) {
     instance.closeSync();
-    throw error;
+    throw duckDbFault(error as Error, dataDir);
   }
-}
-
-/**
- * Makes the folder, and lets nobody but its owner read the folder and the database in it, also if it is there already.
- */
-async function openPrivately(dataDir: string): Promise<void> {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 }).catch((error: Error) => {
-    throw new Error(`the folder of DATA_DIR cannot be made: ${error.message}`);
-  });
-  const { mode } = await stat(dataDir);
-  if ((mode & STICKY) !== 0)
-    throw new Error(`${dataDir} is a folder that others share: give Origo a folder of its own in DATA_DIR`);
-  await chmod(dataDir, 0o700).catch((error: Error) => {
-    throw new Error(`the folder of DATA_DIR must be one that Origo owns and may change: ${error.message}`);
-  });
-  for (const name of await readdir(dataDir)) {
-    if (!name.startsWith(DUCKDB_FILE)) continue;
-    const path = join(dataDir, name);
-    const kind = await stat(path).catch((error: NodeJS.ErrnoException) => {
-      throw new Error(`${path} cannot be read (${error.code ?? error.message}): does a link lead nowhere?`);
-    });
-    if (kind.isDirectory() && name === `${DUCKDB_FILE}.wal`)
-      throw new Error(`${path} is no file, so it is no log of a database: move it away`);
-    await chmod(path, kind.isDirectory() ? 0o700 : 0o600);
-  }
-}
-
-/** Where a DuckDB file has its mark, after a checksum. */
-const MARK = { offset: 8, text: "DUCK" };
-
-/** Throws if the file exists and cannot be a database of DuckDB. DuckDB's own errors do not say what to do. */
-async function checkFile(file: string): Promise<void> {
-  const handle = await open(file).catch((error: NodeJS.ErrnoException) =>
-    error.code === "ENOENT" ? undefined : Promise.reject(error),
-  );
-  if (handle === undefined) return;
-  const remedy = "put a backup in its place, or move it away to begin with an empty one";
-  try {
-    const kind = await handle.stat();
-    if (!kind.isFile()) throw new Error(`${file} is no file, so it is no database: ${remedy}`);
-    if (kind.size === 0) throw new Error(`${file} has 0 bytes, so it is no database: ${remedy}`);
-    const { buffer } = await handle.read(Buffer.alloc(MARK.text.length), 0, MARK.text.length, MARK.offset);
-    if (buffer.toString("latin1") !== MARK.text)
-      throw new Error(`${file} is no database of Origo, but another file: ${remedy}`);
-  } finally {
-    await handle.close();
-  }
-}
-
-const UNITS = ["bytes", "KiB", "MiB", "GiB"];
-
-/**
- * DuckDB passes over the rest of its log without a word from the first entry on that is incomplete, and the next write
- * replaces that rest. So the log is copied first. Returns what to tell; undefined if nothing was passed over, or less
- * than a tenth of the unit in which DuckDB tells the length.
- */
-async function keepUnread(connection: DuckDBConnection, walFile: string): Promise<string | undefined> {
-  const bytes = (await stat(walFile).catch(() => undefined))?.size ?? 0;
-  if (bytes === 0) return undefined;
-  const [told] = await all(connection, "SELECT wal_size AS read FROM pragma_database_size()", []);
-  const [, number, unit] = /^([\d.]+) (\w+)$/.exec(String(told?.["read"])) ?? [];
-  const power = UNITS.indexOf(unit ?? "");
-  if (power < 0 || bytes < (Number(number) + 0.1) * 1024 ** power) return undefined;
-  const copy = `${walFile}.damaged`;
-  await copyFile(walFile, copy);
-  return (
-    `${walFile} is damaged: of its ${bytes} bytes about ${number} ${unit} could be read. The changes in the rest are ` +
-    `lost, which are the last ones before Origo ended. A copy is in ${copy}`
-  );
 }
 
 class DuckDb implements Database {

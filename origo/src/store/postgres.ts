@@ -5,6 +5,7 @@
  */
 import { Pool, types, type PoolClient } from "pg";
 import type { Cell, Column, Database, Queries, Row } from "./database";
+import { connectFault } from "./postgres-fault";
 
 const CONNECTIONS_MAX = 10;
 const CONNECT_MS_MAX = 5000;
@@ -53,7 +54,7 @@ export async function openPostgres(url: string): Promise<Database> {
     await database.all("SELECT 1 AS one");
   } catch (error) {
     await database.close();
-    throw error;
+    throw connectFault(error as Error, url);
   }
   return database;
 }

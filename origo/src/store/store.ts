@@ -13,10 +13,12 @@ import type { DownloadRecord, ErrorReport, IntakeResponse } from "@tributary/con
 import { defaultsOf, ORIGO_SETTINGS, type OrigoSettings } from "@tributary/contract/settings";
 import type { Column, Database, Row } from "./database";
 import { openDuckDb } from "./duckdb";
+import { duckDbFault } from "./duckdb-file";
 import { COLUMNS, ERROR_COLUMNS } from "./fields";
 import { Intake } from "./intake";
 import { migrate } from "./migrations";
 import { openPostgres } from "./postgres";
+import { postgresFault } from "./postgres-fault";
 import { recordOf, rowOf } from "./record-row";
 
 /** One page, newest first. `next` is the `before` of the following page, or null on the last page. */
@@ -62,12 +64,13 @@ export class Store {
 
   /**
    * `folder` is where the database file is, if it is on this machine. `scratchDir` is for files that are exported or
-   * imported; it need not exist.
+   * imported; it need not exist. `explain` adds to an error of the database what to do, and leaves others as they are.
    */
   private constructor(
     readonly database: Database,
     folder: string | undefined,
     readonly scratchDir: string,
+    readonly explain: (error: Error) => Error,
   ) {
     this.#folder = folder;
 
@@ -85,15 +88,17 @@ export class Store {
   static async open(dataDir: string, databaseUrl?: string, warn?: (message: string) => void): Promise<Store> {
     const database =
       databaseUrl === undefined ? await openDuckDb(dataDir, warn && { warn }) : await openPostgres(databaseUrl);
+    const explain = (error: Error): Error =>
+      databaseUrl === undefined ? duckDbFault(error, dataDir) : postgresFault(error, databaseUrl);
     try {
       await migrate(database.patient);
       const scratchDir = join(dataDir, "scratch");
       // Files that a killed process left.
       await rm(scratchDir, { recursive: true, force: true });
-      return new Store(database, databaseUrl === undefined ? dataDir : undefined, scratchDir);
+      return new Store(database, databaseUrl === undefined ? dataDir : undefined, scratchDir, explain);
     } catch (error) {
       await database.close();
-      throw error;
+      throw explain(error as Error);
     }
   }
 
