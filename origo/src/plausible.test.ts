@@ -5,12 +5,13 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { buffer, text } from "node:stream/consumers";
 import { recordFields } from "@tributary/contract/record-fields";
+import { ChartQuery, DifferenceQuery } from "@tributary/contract/query-schema";
 import { RecordsRequest, type DownloadRecord } from "@tributary/contract/schema";
 import { bareRecordOf, recordOf } from "../../contract/test/samples";
 import { DATABASES, stopDatabases, type TestDatabase } from "../test/databases";
 import { CLOCK_AHEAD_MS_MAX, recordFault, reportFault, STARTED_MS_MIN } from "./plausible";
 import { startOrigo } from "./server";
-import { exportCsv, importFile, withParquet, type Store } from "./store";
+import { exportCsv, FIELDS, importFile, queryChart, queryDifference, withParquet, type Store } from "./store";
 
 const NOW = 1_790_000_000_000;
 /** Records of the random test. */
@@ -203,6 +204,12 @@ describe.each(DATABASES)("export and import over %s", (_name, make) => {
     });
     expect(await csvOf(third)).toBe(file);
     expect((await third.records(TAKEN))?.items).toEqual((await first.records(TAKEN))?.items);
+    for (const { name, type } of FIELDS) {
+      if (type !== "number" && type !== "time") continue;
+      await queryChart(first.database, ChartQuery.parse({ chart: "histogram", metric: name }));
+      const compared = { metric: name, field: "mode", a: "coded", b: "direct" };
+      await queryDifference(first.database, DifferenceQuery.parse(compared));
+    }
   });
 
   test("records of clients whose clocks are hours off are taken, exported, and imported again", async () => {

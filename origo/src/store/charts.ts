@@ -174,8 +174,10 @@ async function histogram(database: Database, query: Of<"histogram">): Promise<An
   const width = (high - low) / bins || 1;
   const from = joined(base, found, [], () => []);
   const [start, step] = [base.places.add(low), base.places.add(width)];
+  // PostgreSQL refuses a quotient that is too small for a number, so the first bin needs no division.
+  const bin = `CASE WHEN v - ${start} < ${step} THEN 0 ELSE least(floor((v - ${start}) / ${step}), ${bins - 1}) END`;
   const rows = await database.all(
-    `SELECT k, least(floor((v - ${start}) / ${step}), ${bins - 1}) AS bin, count(*) AS n FROM ${from} GROUP BY k, bin`,
+    `SELECT k, ${bin} AS bin, count(*) AS n FROM ${from} GROUP BY k, bin`,
     base.places.values,
   );
   const counts = found.map(() => new Array<number>(bins).fill(0));
