@@ -1,9 +1,9 @@
 /**
- * ESLint rule: code in the page's world uses nothing that a script of the page can replace: no global, no member of the
- * language's or the browser's objects, no iterator, no `instanceof`, no code of another package, and nothing that an
- * object may inherit because it lacks it: an optional property, or any name of a record. In the page script, code that runs when its
- * module is loaded comes before the page (option `early`). What is kept for all other code is in src/shared (kept,
- * primordials, platform) and src/page/natives.ts.
+ * ESLint rule: code in the page's world uses nothing that a script of the page can replace: no global, no member of
+ * the language's or the browser's objects, no iterator, no `instanceof`, no code of another package, and nothing that
+ * an object may inherit because it lacks it: an optional property, or any name of a record. In the page script, code
+ * that runs when its module is loaded comes before the page (option `early`). What is kept for all other code is in
+ * src/shared (kept, primordials, platform) and src/page/natives.ts.
  */
 
 /** No script can replace them: an object has them itself, and not its prototype. */

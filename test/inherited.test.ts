@@ -20,8 +20,8 @@ function namesIn(browser: BrowserName): string[] {
 }
 
 /**
- * Notes in `window.reads` each name that a script of the extension looks up or sets. `window.ask(url)` asks by fetch and
- * by XMLHttpRequest, and `window.answers` has the numbers of bytes.
+ * Notes in `window.reads` each name that a script of the extension looks up or sets. `window.ask(url)` asks by fetch
+ * and by XMLHttpRequest, and `window.answers` has the numbers of bytes.
  */
 const INHERIT = `((names) => {
   const { apply, defineProperty, getOwnPropertyDescriptor, getPrototypeOf } = Reflect;

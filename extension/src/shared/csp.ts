@@ -32,7 +32,7 @@ function parsePolicy(text: string): Policy {
 
 /** What policies let a document do, in a form that takes little code to check. */
 export interface CompiledPolicies {
-  /** Sources of regular expressions. A policy that limits requests has one, which each allowed http(s) address matches. */
+  /** A regular expression for each policy that limits requests. Each allowed http(s) address matches it. */
   connect: string[];
   /** Whether a video may play a MediaSource. */
   mediaSource: boolean;

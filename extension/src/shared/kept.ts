@@ -5,8 +5,8 @@
  */
 /** What only later scripts need. */
 const LATER =
-  "AbortController ArrayBuffer Blob DOMException Date Element Error Float64Array HTMLLinkElement Math MediaSource Navigator " +
-  "Number PerformanceResourceTiming RangeError ReadableByteStreamController ReadableStreamBYOBRequest " +
+  "AbortController ArrayBuffer Blob DOMException Date Element Error Float64Array HTMLLinkElement Math MediaSource " +
+  "Navigator Number PerformanceResourceTiming RangeError ReadableByteStreamController ReadableStreamBYOBRequest " +
   "ReadableStreamDefaultReader ServiceWorkerContainer SourceBuffer TimeRanges TypeError TypedArray Uint8Array " +
   "navigator";
 
