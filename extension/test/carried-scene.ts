@@ -113,7 +113,7 @@ export function make(native: Native | Error = {}, range: ByteRange | null = null
     error: () => seen.events.push("error"),
   };
   const page = { fetch: nativeFetch, asked, patienceMs: () => PATIENCE_MS, player: () => undefined };
-  const carried = new CarriedRequest(calls, page, { url, range }, events);
+  const carried = new CarriedRequest(calls, page, { url, range, cache: "default" }, events);
   const receive = (...messages: ToPage[]): void => messages.forEach((message) => listener?.message(message));
   const data = (start: number, end: number): ToPage => ({
     type: "data",

@@ -40,11 +40,11 @@ export interface HeldEnds {
 export class HeldXhr implements XhrEmulation {
   #isOver = false;
   readonly #xhr: XMLHttpRequest;
-  readonly #asked: { mime?: string };
+  readonly #asked: { mime: string | undefined };
   readonly #ends: HeldEnds;
   readonly #link: Pick<Link, "await">;
 
-  constructor(xhr: XMLHttpRequest, asked: { mime?: string }, link: Pick<Link, "await">, ends: HeldEnds) {
+  constructor(xhr: XMLHttpRequest, asked: { mime: string | undefined }, link: Pick<Link, "await">, ends: HeldEnds) {
     this.#xhr = xhr;
     this.#asked = asked;
     this.#link = link;
