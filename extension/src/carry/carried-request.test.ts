@@ -60,7 +60,7 @@ describe("carried request: the site is asked beside the proxies", () => {
       sites[0]?.answer(ANSWER);
       await settle();
       expect(seen.events).toEqual(["native 0"]);
-      const shown = [{ url: MEDIA, range: null, head: ANSWER, headMs: 0 }, 600, 400, true];
+      const shown = [{ url: MEDIA, range: null, cache: "default", head: ANSWER, headMs: 0 }, 600, 400, true];
       expect([seen.compared, seen.aborts]).toEqual([compare ? shown : [], []]);
     }
   });
