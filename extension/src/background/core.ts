@@ -7,7 +7,6 @@ import type { CompiledPolicies } from "../shared/csp";
 import { BROUGHT_SCRIPTS, CLIENT_ID_KEY } from "../shared/names";
 import { mayRead } from "./admission";
 import { compileMetas, mayFetch, takePolicies } from "./policies";
-import { isTabProxied } from "./proxied";
 import { syncSites } from "./sites";
 import type { Badge, BroughtScript, SettingsAnswer, ToBackground, ToTransportContext } from "../shared/runtime";
 import { single } from "../shared/single";
@@ -49,15 +48,13 @@ async function idAt(key: string): Promise<string> {
   return made;
 }
 
-/** `tab` is the one whose frame is the transport. */
-async function answerFor(isPrivate: boolean, tab?: chrome.tabs.Tab): Promise<SettingsAnswer> {
-  const [settings, clientId, isAllowed, isProxied] = await Promise.all([
+async function answerFor(isPrivate: boolean, storeId?: string): Promise<SettingsAnswer> {
+  const [settings, clientId, mayUseUdp] = await Promise.all([
     loadSettings(),
-    isPrivate ? crypto.randomUUID() : loadClientId(storeOf(tab)),
+    isPrivate ? crypto.randomUUID() : loadClientId(storeId),
     isUdpAllowed(),
-    isTabProxied(tab?.id),
   ]);
-  return { settings, clientId, isPrivate, mayUseUdp: isAllowed && !isProxied };
+  return { settings, clientId, isPrivate, mayUseUdp };
 }
 
 chrome.runtime.onMessage.addListener(
@@ -81,7 +78,9 @@ chrome.runtime.onMessage.addListener(
       return;
     }
     // Chromium runs a separate background for private windows; Firefox runs one for all windows.
-    void answerFor(chrome.extension.inIncognitoContext || sender.tab?.incognito === true, sender.tab).then(respond);
+    void answerFor(chrome.extension.inIncognitoContext || sender.tab?.incognito === true, storeOf(sender)).then(
+      respond,
+    );
     return true;
   },
 );
@@ -105,8 +104,8 @@ function bringScript(script: BroughtScript, { tab, frameId }: chrome.runtime.Mes
   if (script === "carry") askForUdp(target);
 }
 
-/** The container of the tab. */
-function storeOf(tab?: chrome.tabs.Tab): string | undefined {
+/** The container of the sender's tab. */
+function storeOf({ tab }: chrome.runtime.MessageSender): string | undefined {
   return (tab as { cookieStoreId?: string } | undefined)?.cookieStoreId;
 }
 
