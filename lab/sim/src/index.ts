@@ -10,7 +10,7 @@ export { inProcesses, isHelper, serve } from "./processes";
 export { Random } from "./random";
 export { even } from "./scenarios";
 export { simulate, speaks } from "./simulate";
-export type { Malice, SwarmDraw } from "./swarm/draw";
+export { faultlessDraw, type Malice } from "./swarm/draw";
 export { runSwarm } from "./swarm/run";
 export { HTTP_MODES, PACKET_BYTES, PROTOCOL_MODES } from "./world";
 export type { HttpMode, Mode, Outcome, ProxyLink, Tuning, World } from "./world";

@@ -3,7 +3,7 @@
  * receiver and senders on equal links. Seeds decide which proxy lies, and how.
  */
 import type { Codec } from "@tributary/protocol";
-import { runSwarm, type Malice, type SwarmDraw } from "@tributary/lab-sim";
+import { faultlessDraw, runSwarm, type Malice } from "@tributary/lab-sim";
 import { median } from "../kit/figures";
 
 const BYTES_PER_SEC = 896_000;
@@ -22,38 +22,17 @@ export interface LiarFigures {
   withLiarMs: Record<string, number>;
 }
 
-function drawOf(seed: number, chunkBytes: number, count: number, lie?: Malice): SwarmDraw {
-  const proxies = Array.from({ length: count }, (_, index) => ({
-    link: { bytesPerSec: BYTES_PER_SEC, rttMs: RTT_MS },
-    malice: lie !== undefined && index === seed % count ? [lie] : [],
-    readyMs: 0,
-    noticeMs: 0,
-    corruption: 0,
-    originFailsMs: Infinity,
-  }));
-  return {
-    seed,
-    mode: "coded",
-    chunkBytes,
-    range: undefined,
-    symbolBytes: 1024,
-    generationSize: 128,
-    windowPackets: 256,
-    proxies,
-    known: proxies.map(() => ({ rttMs: RTT_MS })),
-    isVouched: true,
-    bodies: proxies.map(() => 0),
-    abortMs: Infinity,
-    healMs: 0,
-    rogueClient: false,
-  };
-}
-
 export function measureLiars(chunkBytes: number, seeds: number, codec: Codec): LiarFigures {
   const time = (count: number, lie?: Malice): number =>
     median(
       Array.from({ length: seeds }, (_, index) => {
-        const { end, endMs, wrongs } = runSwarm(drawOf(index + 1, chunkBytes, count, lie), codec);
+        const draw = faultlessDraw(
+          count,
+          { bytesPerSec: BYTES_PER_SEC, rttMs: RTT_MS },
+          { seed: index + 1, chunkBytes },
+        );
+        if (lie !== undefined) draw.proxies[(index + 1) % count]!.malice.push(lie);
+        const { end, endMs, wrongs } = runSwarm(draw, codec);
         if (end !== "complete" || wrongs.length > 0) throw new Error(`seed ${index + 1}: ${end}; ${wrongs.join("; ")}`);
         return endMs;
       }),

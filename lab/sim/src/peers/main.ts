@@ -81,33 +81,20 @@ function rowsOf({ figure, schemes, check, density, aggressiveness }: Options): S
   const naive: Setting = { name: "naive broadcast", scheme: "naive" };
   const percent = (value: number): string => `${Math.round(100 * value)} %`;
   const nameOf = (own: DependenceCheck): string => (own === "off" ? "no check" : `check ${own}`);
-  const checks = ["off", "arrival"] as const;
-  if (figure === 4)
-    return [
-      naive,
-      ...checks.flatMap((own) =>
-        [1, 0.5, 0.2, 0.1, 0.06, 0.04, 0.02].map((each): Setting => ({
-          name: `density ${percent(each)}, ${nameOf(own)}`,
-          scheme: "rlnc",
-          density: each,
-          aggressiveness: 1,
-          check: own,
-        })),
-      ),
-    ];
-  if (figure === 5)
-    return [
-      naive,
-      ...checks.flatMap((own) =>
-        [1, 0.96, 0.8, 0.66, 0.5, 0.35, 0.2].map((each): Setting => ({
-          name: `aggressiveness ${percent(each)}, ${nameOf(own)}`,
-          scheme: "rlnc",
-          density: 0.06,
-          aggressiveness: each,
-          check: own,
-        })),
-      ),
-    ];
+  const rowsAt = (what: "density" | "aggressiveness", values: readonly number[], rest: Partial<Options>): Setting[] => [
+    naive,
+    ...(["off", "arrival"] as const).flatMap((own) =>
+      values.map((value): Setting => ({
+        name: `${what} ${percent(value)}, ${nameOf(own)}`,
+        scheme: "rlnc",
+        check: own,
+        [what]: value,
+        ...rest,
+      })),
+    ),
+  ];
+  if (figure === 4) return rowsAt("density", [1, 0.5, 0.2, 0.1, 0.06, 0.04, 0.02], { aggressiveness: 1 });
+  if (figure === 5) return rowsAt("aggressiveness", [1, 0.96, 0.8, 0.66, 0.5, 0.35, 0.2], { density: 0.06 });
   const coded = `rlnc, density ${percent(density)}, aggressiveness ${percent(aggressiveness)}, ${nameOf(check)}`;
   const names: Record<Scheme, string> = { rlnc: coded, rarest: "rarest first", naive: "naive broadcast" };
   return schemes.map((scheme) => ({ name: names[scheme], scheme }));

@@ -193,6 +193,37 @@ function drawBodies(dice: Dice, proxies: ProxyDraw[]): Pick<SwarmDraw, "isVouche
   return { isVouched, bodies: proxies.map(() => (isOne || !dice.chance(othersShare) ? 0 : dice.integer(1, 3))) };
 }
 
+/** A run on equal links without any fault: an object of a publisher in mode coded, by proxies that the client knows. */
+export function faultlessDraw(
+  count: number,
+  link: Pick<ProxyLink, "bytesPerSec" | "rttMs">,
+  given: Pick<SwarmDraw, "seed" | "chunkBytes"> & Partial<SwarmDraw>,
+): SwarmDraw {
+  const proxies = Array.from({ length: count }, (): ProxyDraw => ({
+    link,
+    malice: [],
+    readyMs: 0,
+    noticeMs: 0,
+    corruption: 0,
+    originFailsMs: Infinity,
+  }));
+  return {
+    mode: "coded",
+    range: undefined,
+    symbolBytes: 1024,
+    generationSize: 128,
+    windowPackets: 256,
+    proxies,
+    known: proxies.map(() => ({ rttMs: link.rttMs })),
+    isVouched: true,
+    bodies: proxies.map(() => 0),
+    abortMs: Infinity,
+    healMs: 0,
+    rogueClient: false,
+    ...given,
+  };
+}
+
 /** Whether a client that knows no digests beforehand may be led to believe one proxy, or none. */
 export function isContested({ isVouched, bodies, proxies }: SwarmDraw): boolean {
   if (isVouched) return false;
