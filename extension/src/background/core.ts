@@ -61,7 +61,10 @@ chrome.runtime.onMessage.addListener(
   (message: ToBackground, sender, respond: (answer: SettingsAnswer | CompiledPolicies | null | boolean) => void) => {
     if (message.to !== "background") return;
     if (message.type === "bring") return bringScript(message.script, sender);
-    if (message.type === "start") return respond(takePolicies(message.address, sender));
+    if (message.type === "start") {
+      void takePolicies(message.address, sender).then(respond);
+      return true;
+    }
     if (message.type === "metas") return respond(compileMetas(message.texts, message.address));
     if (message.type === "may") {
       void mayRead(message.origin).then(respond);

@@ -6,6 +6,7 @@ let asked: object[] = [];
 let { compileMetas, mayFetch, takePolicies } = {} as typeof import("./policies");
 
 beforeEach(async () => {
+  jest.useFakeTimers();
   jest.resetModules();
   asked = [];
   const chrome = {
@@ -22,6 +23,8 @@ beforeEach(async () => {
   ({ compileMetas, mayFetch, takePolicies } = await import("./policies"));
 });
 
+afterEach(() => jest.useRealTimers());
+
 const PAGE = "https://site.example/watch";
 
 /** A navigation's answer comes, in the page's own frame or another one. */
@@ -35,49 +38,69 @@ const answer = (policies: string[], more: object = {}): void =>
   });
 const HOSTS = ["a.example", "b.example", "c.example"];
 /** Of each policy those of HOSTS that the document may ask, as it learns at its start; null: unknown. */
-function start(frameId = 0, url = PAGE): string[] | null {
+async function start(frameId = 0, url = PAGE): Promise<string[] | null> {
   const sender = { tab: { id: 1 }, frameId } as chrome.runtime.MessageSender;
-  return takePolicies(url, sender)?.connect.map(allowedBy) ?? null;
+  return (await takePolicies(url, sender))?.connect.map(allowedBy) ?? null;
+}
+/** Once no answer came late either. */
+async function startUnknown(frameId = 0, url = PAGE): Promise<string[] | null> {
+  const told = start(frameId, url);
+  jest.runAllTimers();
+  return await told;
 }
 const allowedBy = (source: string): string =>
   HOSTS.filter((host) => new RegExp(source).test(`https://${host}/1.ts`)).join(" ");
 
-test("policies: a document without one has none, and those of another document are not known", () => {
+test("policies: a document without one has none, and those of another document are not known", async () => {
   answer([]);
-  expect(start(0, "https://site.example/other")).toBe(null);
-  expect(start(1)).toBe(null);
-  expect(takePolicies(PAGE, {})).toBe(null);
-  expect([start(), start()]).toEqual([[], null]);
+  expect(await startUnknown(0, "https://site.example/other")).toBe(null);
+  expect(await startUnknown(1)).toBe(null);
+  expect(await start()).toEqual([]);
+  expect(await startUnknown()).toBe(null);
+  const ofNoTab = takePolicies(PAGE, {});
+  jest.runAllTimers();
+  expect(await ofNoTab).toBe(null);
 });
 
-test("policies: documents of one address have each their own", () => {
-  const starts = ["a.example", "b.example", "a.example"].map((host) => {
+test("policies: an answer that is heard of after its document counts, for the next document too", async () => {
+  const starts = [start(), start()];
+  answer(["connect-src b.example"], { frameId: 1 });
+  answer(["connect-src a.example"]);
+  expect(await Promise.all(starts)).toEqual([["a.example"], ["a.example"]]);
+  answer(["connect-src c.example"]);
+  expect(await start()).toEqual(["a.example", "c.example"]);
+});
+
+test("policies: documents of one address have each their own", async () => {
+  const starts: (string[] | null)[] = [];
+  for (const host of ["a.example", "b.example", "a.example"]) {
     answer([`connect-src ${host}`]);
-    return start();
-  });
+    starts.push(await start());
+  }
   expect(starts).toEqual([["a.example"], ["b.example"], ["a.example"]]);
 });
 
-test("policies: frames of one address have each their own, in whatever order they start", () => {
+test("policies: frames of one address have each their own, in whatever order they start", async () => {
   HOSTS.forEach((host, frameId) => answer([`connect-src ${host}`], { frameId }));
-  expect([2, 0, 1].map((frameId) => start(frameId))).toEqual([["c.example"], ["a.example"], ["b.example"]]);
+  const starts = await Promise.all([2, 0, 1].map((frameId) => start(frameId)));
+  expect(starts).toEqual([["c.example"], ["a.example"], ["b.example"]]);
 });
 
-test("policies: those of all answers that could have brought the document count", () => {
+test("policies: those of all answers that could have brought the document count", async () => {
   answer(["connect-src a.example"]);
   answer(["connect-src b.example", "img-src *"]);
-  expect(start()).toEqual(["a.example", "b.example"]);
+  expect(await start()).toEqual(["a.example", "b.example"]);
 });
 
-test("policies: what a document fetches ahead brings none", () => {
+test("policies: what a document fetches ahead brings none", async () => {
   answer(["connect-src a.example"], { documentId: "a" });
-  expect(start()).toBe(null);
+  expect(await startUnknown()).toBe(null);
 });
 
-test("policies: headers count in any letters, those that only report, and with a fragment", () => {
+test("policies: headers count in any letters, those that only report, and with a fragment", async () => {
   const responseHeaders = [{ name: "content-security-policy-report-only", value: "connect-src a.example" }];
   answer([], { url: `${PAGE}#top`, responseHeaders });
-  expect(start(0, `${PAGE}#end`)).toEqual(["a.example"]);
+  expect(await start(0, `${PAGE}#end`)).toEqual(["a.example"]);
 });
 
 test("policies: those in meta elements are read, and too long ones allow nothing", () => {

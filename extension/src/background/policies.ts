@@ -16,8 +16,13 @@ const METAS_LENGTH_MAX = 2 ** 16;
 const QUESTIONS_MAX = 16;
 let questions = 0;
 
+/** A background that starts with the document may hear of the document before it hears of the answer. */
+const LATE_MS_MAX = 2000;
+
 /** By tab, frame and address: the policies of each answer whose document has not started yet. */
 const answersOf = new Map<string, Policy[][]>();
+/** An event of the same key tells of each answer. */
+const heard = new EventTarget();
 
 const keyOf = (tabId: number, frameId: number, url: string): string => `${tabId} ${frameId} ${url.replace(/#.*/s, "")}`;
 
@@ -30,6 +35,7 @@ chrome.webRequest.onResponseStarted.addListener(
     const key = keyOf(tabId, frameId, url);
     const answers = [...(answersOf.get(key) ?? []), policies].slice(-ANSWERS_MAX);
     keepLatest(answersOf, key, answers, ADDRESSES_MAX);
+    heard.dispatchEvent(new Event(key));
   },
   { urls: ["http://*/*", "https://*/*"], types: ["main_frame", "sub_frame"] },
   ["responseHeaders"],
@@ -39,11 +45,36 @@ chrome.webRequest.onResponseStarted.addListener(
  * The policies of the document that starts now at `address`; null if they are not known. If several answers could have
  * brought it, the policies of all count, so the strictest holds.
  */
-export function takePolicies(address: string, { tab, frameId }: chrome.runtime.MessageSender): CompiledPolicies | null {
+export async function takePolicies(
+  address: string,
+  { tab, frameId }: chrome.runtime.MessageSender,
+): Promise<CompiledPolicies | null> {
   const key = keyOf(tab?.id ?? -1, frameId ?? -1, address);
-  const answers = answersOf.get(key);
+  const compiled = (): CompiledPolicies | null => {
+    const answers = answersOf.get(key);
+    return answers === undefined ? null : compilePolicies(answers.flat(), new URL(address));
+  };
+  if (!answersOf.has(key)) {
+    await lateAnswer(key);
+    // It stays for the next document, because this one may have been left meanwhile.
+    return compiled();
+  }
+  const policies = compiled();
   answersOf.delete(key);
-  return answers === undefined ? null : compilePolicies(answers.flat(), new URL(address));
+  return policies;
+}
+
+/** Ends when an answer for `key` is heard of, or after LATE_MS_MAX. */
+function lateAnswer(key: string): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      heard.removeEventListener(key, end);
+      resolve();
+    };
+    const timer = setTimeout(end, LATE_MS_MAX);
+    heard.addEventListener(key, end);
+  });
 }
 
 /** The policies in `<meta>` elements of the document that started at `address`. */
