@@ -9,6 +9,7 @@ import { collectGarbage } from "./collect-browser";
 import { createDefer } from "./defer-browser";
 import { createHasher } from "./hasher-browser";
 import type { EngineWorker, Platform } from "./platform";
+import { isPathShut } from "./transports/browser-proxy";
 import { browserWebRtc } from "./transports/webrtc-browser";
 import { randomUuid } from "./uuid";
 
@@ -41,6 +42,7 @@ function browserPlatform(workerUrl: string | URL, wasmUrl: string | URL): Platfo
     fetch: (input, init) => fetch(input, init),
     defer: createDefer(),
     transports: [browserWebRtc],
+    isShut: isPathShut,
     engineTransports: typeof WebTransport === "function" ? ["webtransport"] : [],
     createHasher,
     collect: collectGarbage,

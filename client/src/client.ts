@@ -157,6 +157,7 @@ export class ProxyClient {
       ask: ({ key }) => this.#engine.check(key),
       onFailed: ({ proxy }, reason) => this.#noteSessionFailed(proxy, reason),
       onRecovered: ({ proxy }) => this.#directory.forgive(proxy.id),
+      onShut: () => this.#noTransport.note(HERE, true, this.#platform.now()),
     });
   }
 

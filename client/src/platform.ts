@@ -79,6 +79,8 @@ export interface Platform {
   defer(task: () => void): void;
   /** The transports of this thread. */
   readonly transports: readonly Transport[];
+  /** Whether the environment refuses new connections to a proxy with an open session. Never rejects. */
+  isShut?(proxy: ProxyInfo): Promise<boolean>;
   /** The names of the transports in the engine's worker. */
   readonly engineTransports: readonly TransportName[];
   spawnEngine(): EngineWorker;

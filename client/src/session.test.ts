@@ -16,6 +16,7 @@ interface Try {
 function build(
   answer: () => Response = () => Response.json({ sdp: "answer" }, { status: 201 }),
   others: readonly Transport[] = [],
+  more: Partial<Platform> = {},
 ) {
   const tries: Try[] = [];
   const failures: string[] = [];
@@ -40,7 +41,9 @@ function build(
       posted.push({ url, body: init.body as string });
       return Promise.resolve(answer());
     },
+    ...more,
   } as unknown as Platform;
+  let shuts = 0;
   const pool = new SessionPool(
     platform,
     SETTINGS_DEFAULT,
@@ -57,9 +60,10 @@ function build(
       onFailed: (_, reason) => failures.push(reason),
       ask: (session) => asked.push(session),
       onRecovered: (session) => recovered.push(session),
+      onShut: () => shuts++,
     },
   );
-  return { pool, session: pool.of(PROXY), tries, failures, recovered, asked, messages, posted };
+  return { pool, session: pool.of(PROXY), tries, failures, recovered, asked, messages, posted, shuts: () => shuts };
 }
 
 const settle = (): Promise<void> => jest.advanceTimersByTimeAsync(0).then(() => undefined);
@@ -216,6 +220,22 @@ describe("session", () => {
     await acquired;
     expect([session.transport, asked[0]!.signal.aborted]).toEqual(["webrtc", true]);
     session.close("done");
+  });
+
+  test("session: within 10 s of a proxy of the browser each session that it refuses is closed", async () => {
+    const refused = new Set<string>();
+    const isShut = ({ id }: { id: string }): Promise<boolean> => Promise.resolve(refused.has(id));
+    const { pool, session, tries, shuts } = build(undefined, [], { isShut });
+    const others = ["b", "c"].map((id) => pool.of({ ...PROXY, id }));
+    const lost: string[] = [];
+    for (const each of [session, ...others]) await opened(each, tries, () => lost.push(each.proxy.id));
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect([lost, shuts()]).toEqual([[], 0]);
+    for (const id of ["b", "c"]) refused.add(id);
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect([lost, shuts(), session.state]).toEqual([["b", "c"], 1, "open"]);
+    session.close("done");
+    await jest.advanceTimersByTimeAsync(10_000);
   });
 
   test("session: leaves nothing open if it is closed while it connects", async () => {

@@ -15,6 +15,8 @@ import type { Settings } from "./settings";
 
 /** A session that nobody uses is checked at most once in this time. */
 const CHECK_EVERY_MS = 1000;
+/** Whether the browser has got a proxy of its own is looked up this often while sessions are open. */
+const LOOK_EVERY_MS = 10_000;
 /** A proxy has failed after this many attempts to connect. */
 const CONNECT_TRIES = 3;
 
@@ -30,6 +32,8 @@ export interface SessionHooks {
   onFailed(session: Session, reason: string): void;
   /** Called when a failed session is open again. */
   onRecovered(session: Session): void;
+  /** Called when sessions were closed because the environment refuses new connections to their proxies. */
+  onShut(): void;
 }
 
 export class Session {
@@ -226,6 +230,8 @@ export class Session {
 export class SessionPool {
   readonly #byKey = new Map<number, Session>();
   #lastKey = 0;
+  #lookTimer: ReturnType<typeof setTimeout> | undefined;
+  #looks = 0;
 
   readonly #platform: Platform;
   readonly #settings: Settings;
@@ -241,6 +247,7 @@ export class SessionPool {
 
   /** Returns the session to this proxy. Makes one if needed. */
   of(proxy: ProxyInfo): Session {
+    if (this.#platform.isShut !== undefined) this.#lookTimer ??= quietTimeout(() => void this.#look(), LOOK_EVERY_MS);
     for (const session of this.#byKey.values()) {
       if (session.proxy.id !== proxy.id || session.proxy.url !== proxy.url) continue;
       session.proxy = proxy;
@@ -271,8 +278,28 @@ export class SessionPool {
   }
 
   close(): void {
+    clearTimeout(this.#lookTimer);
     for (const session of this.#byKey.values()) session.close("The client was closed.");
     this.#byKey.clear();
+  }
+
+  /**
+   * Closes the sessions that could not be opened now, because the browser has got a proxy of its own. Asks about one
+   * session at a time, and about all when one is shut.
+   */
+  async #look(): Promise<void> {
+    const open = [...this.#byKey.values()].filter(({ state }) => state === "open");
+    const next = open[this.#looks++ % open.length];
+    const isShut = async (session: Session): Promise<boolean> => {
+      const isSo = (await this.#platform.isShut?.(session.proxy)) === true;
+      if (isSo) session.close("The browser refuses new connections to this proxy.");
+      return isSo;
+    };
+    if (next && (await isShut(next))) {
+      this.#hooks.onShut();
+      await Promise.all(open.filter((each) => each !== next).map(isShut));
+    }
+    this.#lookTimer = next && this.#byKey.size > 0 ? quietTimeout(() => void this.#look(), LOOK_EVERY_MS) : undefined;
   }
 }
 

@@ -11,6 +11,8 @@ export class Relay {
   isDead = false;
   /** The relay drops longer payloads. */
   bytesMax = Infinity;
+  /** Datagrams from clients. */
+  received = 0;
   readonly #front = dgram.createSocket("udp4");
   readonly #backs = new Map<number, dgram.Socket>();
 
@@ -18,9 +20,10 @@ export class Relay {
 
   static async to(targetPort: number): Promise<Relay> {
     const relay = new Relay(targetPort);
-    relay.#front.on("message", (bytes, { port }) =>
-      relay.#pass(bytes, () => relay.#backOf(port).send(bytes, relay.targetPort, HOST)),
-    );
+    relay.#front.on("message", (bytes, { port }) => {
+      relay.received++;
+      relay.#pass(bytes, () => relay.#backOf(port).send(bytes, relay.targetPort, HOST));
+    });
     await new Promise<void>((resolve) => relay.#front.bind(0, HOST, resolve));
     return relay;
   }

@@ -7,6 +7,7 @@ import type { CompiledPolicies } from "../shared/csp";
 import { BROUGHT_SCRIPTS, CLIENT_ID_KEY } from "../shared/names";
 import { mayRead } from "./admission";
 import { compileMetas, mayFetch, takePolicies } from "./policies";
+import { isTabProxied } from "./proxied";
 import { syncSites } from "./sites";
 import type { Badge, BroughtScript, SettingsAnswer, ToBackground, ToTransportContext } from "../shared/runtime";
 import { single } from "../shared/single";
@@ -48,13 +49,15 @@ async function idAt(key: string): Promise<string> {
   return made;
 }
 
-async function answerFor(isPrivate: boolean, storeId?: string): Promise<SettingsAnswer> {
-  const [settings, clientId, mayUseUdp] = await Promise.all([
+/** `tab` is the one whose frame is the transport. */
+async function answerFor(isPrivate: boolean, tab?: chrome.tabs.Tab): Promise<SettingsAnswer> {
+  const [settings, clientId, isAllowed, isProxied] = await Promise.all([
     loadSettings(),
-    isPrivate ? crypto.randomUUID() : loadClientId(storeId),
+    isPrivate ? crypto.randomUUID() : loadClientId(storeOf(tab)),
     isUdpAllowed(),
+    isTabProxied(tab?.id),
   ]);
-  return { settings, clientId, isPrivate, mayUseUdp };
+  return { settings, clientId, isPrivate, mayUseUdp: isAllowed && !isProxied };
 }
 
 chrome.runtime.onMessage.addListener(
@@ -81,9 +84,7 @@ chrome.runtime.onMessage.addListener(
       return;
     }
     // Chromium runs a separate background for private windows; Firefox runs one for all windows.
-    void answerFor(chrome.extension.inIncognitoContext || sender.tab?.incognito === true, storeOf(sender)).then(
-      respond,
-    );
+    void answerFor(chrome.extension.inIncognitoContext || sender.tab?.incognito === true, sender.tab).then(respond);
     return true;
   },
 );
@@ -107,8 +108,8 @@ function bringScript(script: BroughtScript, { tab, frameId }: chrome.runtime.Mes
   if (script === "carry") askForUdp(target);
 }
 
-/** The container of the sender's tab. */
-function storeOf({ tab }: chrome.runtime.MessageSender): string | undefined {
+/** The container of the tab. */
+function storeOf(tab?: chrome.tabs.Tab): string | undefined {
   return (tab as { cookieStoreId?: string } | undefined)?.cookieStoreId;
 }
 
