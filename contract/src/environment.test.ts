@@ -9,6 +9,8 @@ test.each([
   ["retention_days", "RETENTION_DAYS"],
   ["DATADIR", "DATA_DIR"],
   ["ORIGO_URI", "ORIGO_URL"],
+  ["Retention.Days", "RETENTION_DAYS"],
+  ["allowHosts", "ALLOW_HOSTS"],
 ])("environment: %s is a near miss of %s", (name, near) => {
   expect(misspeltVariables({ [name]: "x" }, KNOWN)).toEqual([
     `${name} is not a variable of this program: did you mean ${near}?`,
@@ -17,10 +19,22 @@ test.each([
 
 test.each([
   ["ORIGO_PORT", "PORT"],
+  ["origo_data_dir", "DATA_DIR"],
   ["ORIGO_DATADIR", "DATA_DIR"],
 ])("environment: %s is %s with a prefix", (name, near) => {
   expect(misspeltVariables({ [name]: "x" }, KNOWN, ["ORIGO_"])).toEqual([
     `${name} is not a variable of this program: did you mean ${near}?`,
+  ]);
+});
+
+test.each([
+  ["export DATA_DIR", '"export DATA_DIR"'],
+  ["DATA_DIR ", '"DATA_DIR "'],
+  ["\uFEFFDATA_DIR", '"\\ufeffDATA_DIR"'],
+  [" data_dir\t", '" data_dir\\t"'],
+])("environment: the name %j is shown with all its characters, and the one that it hides is named", (name, seen) => {
+  expect(misspeltVariables({ [name]: "x" }, KNOWN)).toEqual([
+    `${seen} is not a variable of this program: did you mean DATA_DIR?`,
   ]);
 });
 
@@ -53,10 +67,19 @@ test.each([
   [" /data", "must not have spaces or line ends at its ends"],
   [" ", "must not have spaces or line ends at its ends"],
   ["/da\tta", "must not have control characters"],
+  ["/data # the folder", "must not have a comment after it"],
+  ["=/data", "must not begin with ="],
+  ["DATA_DIR=/data", "must not begin with its own name"],
+  ["~/data", "must be written out: nothing replaces ~ or $NAME in it"],
+  ["$HOME/data", "must be written out: nothing replaces ~ or $NAME in it"],
+  ["/srv/${NAME}/data", "must be written out: nothing replaces ~ or $NAME in it"],
 ])("environment: the value %j is refused", (value, fault) => {
   expect(oddValue({ HOME: "' '", DATA_DIR: value }, KNOWN)).toEqual({ name: "DATA_DIR", fault });
 });
 
-test("environment: values with quotes or spaces inside are taken", () => {
-  expect(oddValue({ DATA_DIR: "/my data/it's", PLACE: "", PORT: "1", X: " " }, KNOWN)).toBeUndefined();
-});
+test.each(["/my data/it's", "/data #3", "/a=b", "PLACE=x", "/a$b", "a~/b"])(
+  "environment: the value %j, which has odd characters inside, is taken",
+  (value) => {
+    expect(oddValue({ DATA_DIR: value, PLACE: "", PORT: "1", X: " " }, KNOWN)).toBeUndefined();
+  },
+);

@@ -19,19 +19,33 @@ export function misspeltVariables(
   const names = new Set(known);
   return Object.keys(env).flatMap((name) => {
     if (!env[name] || names.has(name)) return [];
-    const prefix = prefixes.find((each) => name.startsWith(each));
-    const bare = prefix === undefined ? name : name.slice(prefix.length);
-    const near = nearest(name, known) ?? (names.has(bare) ? bare : nearest(bare, known));
-    if (near !== undefined) return [`${name} is not a variable of this program: did you mean ${near}?`];
-    return prefix !== undefined ? [`${name} is not a variable of this program, so it has no effect`] : [];
+    const plain = name.replace(DECORATION, "");
+    const prefix = prefixes.find((each) => plain.toUpperCase().startsWith(each));
+    const bare = prefix === undefined ? plain : plain.slice(prefix.length);
+    const near = [plain, bare].find((each) => names.has(each)) ?? nearest(plain, known) ?? nearest(bare, known);
+    const told = `${visible(name)} is not a variable of this program`;
+    if (near !== undefined) return [`${told}: did you mean ${near}?`];
+    return prefix !== undefined ? [`${told}, so it has no effect`] : [];
   });
 }
+
+/** What a file of variables leaves in a name when its reader takes it literally: `export`, a mark of UTF-8, spaces. */
+const DECORATION = /^[\uFEFF\s]*(export\s+)?|\s+$/g;
+
+/** The name as it is, or quoted with its invisible characters as escapes. */
+const visible = (name: string): string =>
+  /^[\w.-]+$/.test(name)
+    ? name
+    : JSON.stringify(name).replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 /** What a file of variables leaves in a value when its reader takes it literally, as `docker run --env-file` does. */
 const ODD: readonly (readonly [RegExp, string])[] = [
   [/^(["']).*\1\s*$/s, "must not have quotes around it"],
   [/^\s|\s$/, "must not have spaces or line ends at its ends"],
   [/\p{Cc}/u, "must not have control characters"],
+  [/\s#\s/, "must not have a comment after it"],
+  [/^=/, "must not begin with ="],
+  [/^~(\/|$)|^\$\w|\$\{\w+\}/, "must be written out: nothing replaces ~ or $NAME in it"],
 ];
 
 /** Finds the first of the variables `known` whose value has a probable mistake. `fault` says what it must not have. */
@@ -40,7 +54,9 @@ export function oddValue(
   known: readonly string[],
 ): { name: string; fault: string } | undefined {
   for (const name of known) {
-    const fault = ODD.find(([odd]) => odd.test(env[name] ?? ""))?.[1];
+    const value = env[name] ?? "";
+    const isNamed = value.startsWith(`${name}=`);
+    const fault = isNamed ? "must not begin with its own name" : ODD.find(([odd]) => odd.test(value))?.[1];
     if (fault !== undefined) return { name, fault };
   }
   return undefined;

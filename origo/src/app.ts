@@ -89,7 +89,9 @@ export function makeApp(options: AppOptions): Express {
   app.use((request, response) =>
     refuse(response, 404, { kind: "notFound", message: `there is nothing at ${request.path}` }),
   );
-  app.use(failure((error) => options.log.error({ event: "requestFailed", reason: error.message })));
+  app.use(
+    failure((error) => options.log.error({ event: "requestFailed", reason: options.store.explain(error).message })),
+  );
   return app;
 }
 

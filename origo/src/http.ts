@@ -17,6 +17,7 @@ import { mayRead } from "@tributary/contract";
 import { faultOf } from "@tributary/contract/fault";
 import type { ApiError } from "@tributary/contract/schema";
 import type { RateLimit } from "./rate-limit";
+import { isDiskFull } from "./store/index";
 
 /** The largest body of a request, unless the endpoint sets its own limit. */
 export const BODY_BYTES_MAX = 1_000_000;
@@ -300,6 +301,10 @@ export const failure =
     if (error.status !== undefined && error.status < 500)
       return refuse(response, error.status, { kind: "badRequest", message: error.message });
     report(error);
+    if (isDiskFull(error)) {
+      const message = "the disk of Origo's database is full. Nothing was stored; try again when it has space";
+      return refuse(response.set("Retry-After", "30"), 503, { kind: "diskFull", message });
+    }
     return refuse(response.set("Retry-After", "5"), 503, {
       kind: "unavailable",
       message: "Origo cannot do this now. Nothing was stored; try again",

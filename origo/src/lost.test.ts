@@ -7,6 +7,7 @@ import { mkdtemp, rm, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import pino from "pino";
 import { startOrigo, type Origo } from "./server";
 import type { ErrorResponse, RecordsResponse } from "@tributary/contract/schema";
 import { startPostgres } from "../test/postgres";
@@ -27,8 +28,13 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const start = (dataDir: string, databaseUrl?: string): Promise<Origo> =>
-  startOrigo({ host: "127.0.0.1", port: 0, dataDir, databaseUrl, dashboardDir: folder, login: "off" });
+let logged: unknown[] = [];
+
+const start = (dataDir: string, databaseUrl?: string): Promise<Origo> => {
+  logged = [];
+  const log = pino({ level: "warn" }, { write: (line) => void logged.push(JSON.parse(line)) });
+  return startOrigo({ host: "127.0.0.1", port: 0, dataDir, databaseUrl, dashboardDir: folder, login: "off", log });
+};
 
 const post = (records: readonly unknown[]): Promise<Response> =>
   fetch(`${origo.url}/v1/records`, {
@@ -45,6 +51,19 @@ const statusOf = async (path: string): Promise<number> => {
 
 const stored = async (): Promise<number> =>
   ((await (await fetch(`${origo.url}/v1/records?limit=500`)).json()) as RecordsResponse).records.length;
+
+/** Reads all pages. */
+async function storedIds(): Promise<Set<string>> {
+  const ids: string[] = [];
+  for (let before: string | null = ""; before !== null;) {
+    const from: string = before === "" ? "" : `&before=${before}`;
+    const page = (await (await fetch(`${origo.url}/v1/records?limit=500${from}`)).json()) as RecordsResponse;
+    ids.push(...page.records.map(({ id }) => id));
+    before = page.next;
+  }
+  expect(new Set(ids).size).toBe(ids.length);
+  return new Set(ids);
+}
 
 test("PostgreSQL stops: intake answers 503, clients get proxies, and all works again when it is back", async () => {
   const postgres = await startPostgres({ durable: true });
@@ -67,6 +86,49 @@ test("PostgreSQL stops: intake answers 503, clients get proxies, and all works a
     expect(await again.json()).toEqual({ accepted: 1, duplicate: 1 });
     expect(await stored()).toBe(2);
     expect(await statusOf("/readyz")).toBe(200);
+  } finally {
+    await postgres.stop();
+  }
+});
+
+test("PostgreSQL restarts three times under load: no acknowledged record is lost, and intake goes on", async () => {
+  const postgres = await startPostgres({ durable: true });
+  try {
+    origo = await start(folder, await postgres.newDatabase());
+    const acknowledged: string[] = [];
+    const sent = new Set<string>();
+    let done = false;
+    const send = async (): Promise<void> => {
+      let waiting: ReturnType<typeof recordOf>[] = [];
+      while (!done || waiting.length > 0) {
+        if (waiting.length === 0) waiting = [recordOf(), recordOf(), recordOf()];
+        for (const { id } of waiting) sent.add(id);
+        const response = await post(waiting);
+        expect([202, 503]).toContain(response.status);
+        if (response.status !== 202) {
+          await sleep(20);
+          continue;
+        }
+        const { accepted, duplicate } = (await response.json()) as { accepted: number; duplicate: number };
+        expect(accepted + duplicate).toBe(3);
+        acknowledged.push(...waiting.map(({ id }) => id));
+        waiting = [];
+      }
+    };
+    const senders = Promise.all(Array.from({ length: 8 }, send));
+    for (let restart = 0; restart < 3; restart++) {
+      const before = acknowledged.length;
+      while (acknowledged.length < before + 60) await sleep(10);
+      await postgres.halt();
+      await postgres.resume();
+    }
+    const before = acknowledged.length;
+    while (acknowledged.length < before + 60) await sleep(10);
+    done = true;
+    await senders;
+    const found = await storedIds();
+    expect(acknowledged.filter((id) => !found.has(id))).toEqual([]);
+    expect([...found].sort()).toEqual([...sent].sort());
   } finally {
     await postgres.stop();
   }
@@ -116,8 +178,20 @@ async function smallDisk(mib: number): Promise<string | undefined> {
     : undefined;
 }
 
-test("the disk is full: intake answers 503 until there is space again, and reads still work", async () => {
-  const disk = await smallDisk(64);
+/** Changes settings of an Origo that has none of its own yet. */
+async function configure(values: Record<string, number>): Promise<void> {
+  const { csrfToken } = (await (await fetch(`${origo.url}/v1/login`)).json()) as { csrfToken: string };
+  const put = await fetch(`${origo.url}/v1/config`, {
+    method: "PUT",
+    headers: { "content-type": "application/json", "x-csrf-token": csrfToken },
+    body: JSON.stringify({ baseVersion: 0, values, reason: "a small disk" }),
+  });
+  expect(put.status).toBe(200);
+}
+
+/** Runs `work` with a small disk, and says so if this machine lets nobody mount one. */
+async function onSmallDisk(mib: number, work: (disk: string) => Promise<void>): Promise<void> {
+  const disk = await smallDisk(mib);
   if (disk === undefined) {
     console.warn(
       "NOT CHECKED: what happens on a full disk needs a small file system, and this machine lets nobody mount one",
@@ -127,14 +201,50 @@ test("the disk is full: intake answers 503 until there is space again, and reads
   }
   try {
     origo = await start(disk);
-    const { csrfToken } = (await (await fetch(`${origo.url}/v1/login`)).json()) as { csrfToken: string };
-    const change = { baseVersion: 0, values: { "origo.diskReserveBytes": 16 * MIB }, reason: "a small disk" };
-    const put = await fetch(`${origo.url}/v1/config`, {
-      method: "PUT",
-      headers: { "content-type": "application/json", "x-csrf-token": csrfToken },
-      body: JSON.stringify(change),
-    });
-    expect(put.status).toBe(200);
+    await work(disk);
+  } finally {
+    await origo.close();
+    spawnSync("umount", [disk]);
+    await rm(disk, { recursive: true, force: true });
+  }
+}
+
+test.each([0, 4096, 40_000])(
+  "the disk fills up in mid-write, with %i bytes left: the answer and the log say so, and no record is lost",
+  (leftBytes) =>
+    onSmallDisk(64, async (disk) => {
+      await configure({ "origo.diskReserveBytes": 0, "origo.intakeBytesPerSecPerAddress": 2 ** 30 });
+      const acknowledged: string[] = [];
+      const send = async (): Promise<Response> => {
+        const records = Array.from({ length: 100 }, () => recordOf());
+        const response = await post(records);
+        if (response.status === 202) acknowledged.push(...records.map(({ id }) => id));
+        return response;
+      };
+      expect((await send()).status).toBe(202);
+      const { bavail, bsize } = await statfs(disk);
+      const ballast = join(disk, "ballast");
+      await writeFile(ballast, new Uint8Array(bavail * bsize - leftBytes));
+      for (let batch = 0; batch < 3; batch++) {
+        const refused = await send();
+        expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "30"]);
+        const { error } = (await refused.json()) as ErrorResponse;
+        expect([error.kind, error.message]).toEqual(["diskFull", expect.stringContaining("disk of Origo's database")]);
+      }
+      const reason = expect.stringMatching(/origo\.duckdb cannot be used: the disk is full: free some/) as string;
+      expect(logged).toContainEqual(expect.objectContaining({ event: "requestFailed", reason }));
+      await rm(ballast);
+      expect((await send()).status).toBe(202);
+      expect([...(await storedIds())].sort()).toEqual(acknowledged.sort());
+      await origo.close();
+      origo = await start(disk);
+      expect([...(await storedIds())].sort()).toEqual(acknowledged.sort());
+    }),
+);
+
+test("the disk is full: intake answers 503 until there is space again, and reads still work", async () => {
+  await onSmallDisk(64, async (disk) => {
+    await configure({ "origo.diskReserveBytes": 16 * MIB });
     const first = recordOf();
     expect((await post([first])).status).toBe(202);
     const { bavail, bsize } = await statfs(disk);
@@ -158,9 +268,5 @@ test("the disk is full: intake answers 503 until there is space again, and reads
     await origo.close();
     origo = await start(disk);
     expect(await stored()).toBe(before + 1);
-  } finally {
-    await origo.close();
-    spawnSync("umount", [disk]);
-    await rm(disk, { recursive: true, force: true });
-  }
+  });
 });

@@ -122,6 +122,10 @@ describe("the Origo process", () => {
     ["a quoted folder", { DATA_DIR: "'x'" }, "DATA_DIR must not have quotes around it, got \"'x'\""],
     ["no place", { DATA_DIR: " " }, "DATA_DIR must not have spaces"],
     ["a quoted password", { DATA_DIR: "x", DATABASE_URL: '"postgres://u:hush@h/x"' }, "quotes around it\n"],
+    ["a folder with its name", { DATA_DIR: "DATA_DIR=x" }, 'must not begin with its own name, got "DATA_DIR=x"'],
+    ["a folder of a shell", { DATA_DIR: "~/x" }, "DATA_DIR must be written out"],
+    ["a lower-case name", { data_dir: "x" }, "data_dir is not a variable of this program: did you mean DATA_DIR?"],
+    ["a login in capitals", { DATA_DIR: "x", LOGIN: "OFF" }, 'LOGIN must be one of required, off, got "OFF"\n'],
     ["half an address", { DATA_DIR: "x", DATABASE_URL: "postgres://u:hush@:x/x" }, "must be a URL"],
   ])("says what is wrong and ends with 2: %s", async (_name, environment, text) => {
     expect(await failed(environment as Record<string, string>)).toEqual({
@@ -163,7 +167,7 @@ describe("the Origo process", () => {
     ["of 0 bytes", (file) => writeFile(file, ""), /origo\.duckdb has 0 bytes.*backup/],
     ["of SQLite", (file) => writeFile(file, SQLITE), /origo\.duckdb is no database of Origo, but another file.*backup/],
     ["of 9 bytes", (file) => writeFile(file, "123456789"), /origo\.duckdb is no database of Origo.*backup/],
-    ["that ends early", (file) => writeFile(file, "12345678DUCK@"), /origo\.duckdb cannot be opened.*backup/],
+    ["that ends early", (file) => writeFile(file, "12345678DUCK@"), /origo\.duckdb cannot be used.*backup/],
     ["that is a folder", (file) => mkdir(file), /origo\.duckdb is no file.*backup/],
     ["with a folder for its log", (file) => mkdir(`${file}.wal`), /origo\.duckdb\.wal is no file.*away/],
     ["that is a link to nowhere", (file) => symlink("nowhere", file), /origo\.duckdb cannot be read.*link/],

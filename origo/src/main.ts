@@ -12,6 +12,9 @@ import { makeLog } from "./telemetry";
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
 
+const oneOf = <T extends string>(...values: [T, ...T[]]) =>
+  z.enum(values, { message: `must be one of ${values.join(", ")}` });
+
 const Variables = z.object({
   PORT: z
     .string()
@@ -36,7 +39,7 @@ const Variables = z.object({
     .regex(/^[1-9]\d{0,4}$/, "must be a whole number of days, 1 to 99999")
     .transform(Number)
     .optional(),
-  LOGIN: z.enum(["required", "off"]).default("required"),
+  LOGIN: oneOf("required", "off").default("required"),
   GEO_DB: z.string().min(1).optional(),
   ALLOW_ORIGINS: z
     .string()
@@ -44,7 +47,7 @@ const Variables = z.object({
     .transform((value) => parseOrigins(value))
     .refine((origins) => origins !== undefined, "must be origins of pages, as in https://player.example, with commas"),
   TRUSTED_HOPS: z.string().regex(/^\d$/, "must be 0 to 9").transform(Number).default("0"),
-  LOG_LEVEL: z.enum(["silent", "error", "warn", "info", "debug"]).default("info"),
+  LOG_LEVEL: oneOf("silent", "error", "warn", "info", "debug").default("info"),
 });
 
 const Environment = Variables.refine(

@@ -89,22 +89,34 @@ const REMEDIES: readonly (readonly [RegExp, string])[] = [
   [/set lock on file/, "another process uses it: stop that one, or give this Origo another folder in DATA_DIR"],
   [/No space left|Disk quota/, "the disk is full: free some space"],
   [/Read-only file system|Permission denied|Operation not permitted|read-only/, "Origo must be able to write it"],
-  [/newer version|version number/, "a newer version made it: use a newer Origo, or another folder in DATA_DIR"],
+  [/encrypted database/, "it is encrypted, so Origo did not make it: give another folder in DATA_DIR"],
   [/^(IO|Serialization|INTERNAL|FATAL) Error/, "put a backup in its place if it is damaged"],
 ];
 
+/** The version of a file, and the oldest one that DuckDB reads. */
+const VERSIONS = /version number (\d+), but we can only read versions between (\d+)/;
+
+function remedyOf(message: string): string | undefined {
+  const [, made, oldest] = VERSIONS.exec(message) ?? [];
+  if (made === undefined) return REMEDIES.find(([pattern]) => pattern.test(message))?.[1];
+  return Number(made) < Number(oldest)
+    ? "an older version made it that this Origo cannot read: give another folder in DATA_DIR"
+    : "a newer version made it: use a newer Origo, or another folder in DATA_DIR";
+}
+
 /** The error, with the name of the file and the remedy, if it is of the file in `dataDir`. */
 export function duckDbFault(error: Error, dataDir: string): Error {
-  const { message } = error;
+  // The lines after the first one are advice for users of DuckDB.
+  const message = error.message.split("\n", 1)[0]!;
   const file = join(dataDir, DUCKDB_FILE);
   const walFile = `${file}.wal`;
-  const remedy = REMEDIES.find(([pattern]) => pattern.test(message))?.[1];
+  const remedy = remedyOf(message);
   if (remedy === undefined || !/^\w+ Error: /.test(message)) return error;
   if (message.includes(walFile) && remedy.includes("backup")) {
     const choice = "put a backup in the place of both files, or move that one away and lose what is in it";
-    return new Error(`${file} cannot be opened: ${walFile} is damaged: ${choice}: ${message}`);
+    return new Error(`${file} cannot be used: ${walFile} is damaged: ${choice}: ${message}`);
   }
-  return new Error(`${file} cannot be opened: ${remedy}: ${message}`);
+  return new Error(`${file} cannot be used: ${remedy}: ${message}`);
 }
 
 /** Where the blocks of a DuckDB file begin. */

@@ -1,4 +1,4 @@
-/** Faults: a query that is wrong. It is answered with 400 and names the field of the request. */
+/** Faults: errors of the store that an answer names. A query that is wrong is answered with 400 and names its field. */
 export class QueryFault extends Error {
   constructor(
     readonly field: string,
@@ -7,5 +7,9 @@ export class QueryFault extends Error {
     super(`${field}: ${message}`);
   }
 }
+
+/** Whether the database could not write for want of space, by its words or its code (PostgreSQL: disk_full). */
+export const isDiskFull = ({ message, code }: Error & { code?: unknown }): boolean =>
+  code === "53100" || /No space left|Disk quota exceeded/.test(message);
 
 export const faultAt = (field: string, message: string): QueryFault => new QueryFault(field, message);

@@ -4,7 +4,7 @@ export { checkArms } from "./arms";
 export { queryChart } from "./charts";
 export { queryDifference } from "./difference";
 export { queryDownloads } from "./downloads-query";
-export { QueryFault } from "./faults";
+export { isDiskFull, QueryFault } from "./faults";
 export { exportCsv, importFile, withParquet } from "./files";
 export { FIELDS } from "./fields";
 export { IntakeFull } from "./intake";

@@ -5,7 +5,7 @@
  */
 import { Pool, types, type PoolClient } from "pg";
 import type { Cell, Column, Database, Queries, Row } from "./database";
-import { connectFault } from "./postgres-fault";
+import { connectFault, driverAddress } from "./postgres-fault";
 
 const CONNECTIONS_MAX = 10;
 const CONNECT_MS_MAX = 5000;
@@ -29,7 +29,7 @@ const AS_NUMBER = new Set([20, 1700]);
 /** Throws when the server does not answer or refuses the address. */
 export async function openPostgres(url: string): Promise<Database> {
   const pool = new Pool({
-    connectionString: url,
+    connectionString: driverAddress(url),
     max: CONNECTIONS_MAX,
     connectionTimeoutMillis: CONNECT_MS_MAX,
     application_name: "origo",
