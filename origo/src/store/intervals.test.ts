@@ -203,6 +203,18 @@ describe("ranks", () => {
     expect(turned.estimate).toBe(-estimate);
   });
 
+  test.each([1, 2, 3, 4, 5, 6, 7, 8])("the shift between groups does not depend on the unit (seed %i)", (seed) => {
+    const random = randomOf(seed);
+    const [a, b] = [20, 19].map((count) => Array.from({ length: count }, () => floor(1e6 * random()))) as [
+      number[],
+      number[],
+    ];
+    const whole = shiftBetween(a, b);
+    // Whole numbers have no rounding, and their tenths have.
+    const tenths = shiftBetween(...([a, b].map((values) => values.map((value) => value / 10)) as [number[], number[]]));
+    expect(tenths.interval!.map((edge) => Math.round(10 * edge))).toEqual(whole.interval);
+  });
+
   test("the depression scores of Hollander and Wolfe's book (example 3.1)", () => {
     const scores = [-0.952, 0.147, -1.022, -0.43, -0.62, -0.59, -0.49, 0.08, -0.01];
     const { estimate, interval } = shiftWithin(scores);

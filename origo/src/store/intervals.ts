@@ -10,6 +10,8 @@ const LEAST = -Infinity;
 
 /** The 97.5 percentile of the normal distribution. */
 const Z = 1.959963984540054;
+/** An edge is found to a few units in the last place of the values. The difference there must not be missed. */
+const ROUNDING = 2 ** -50;
 /** With fewer clients no order of the differences is rarer than 5 %. */
 export const CLIENTS_MIN = 6;
 
@@ -61,6 +63,7 @@ export function shiftBetween(a: readonly number[], b: readonly number[]): Shift 
   const differenceAt = (rank: number): number => ofRank(range, rank, (bound) => upTo(sortedA, sortedB, bound));
   const estimate = (differenceAt(floor((pairs + 1) / 2)) + differenceAt(Math.ceil((pairs + 1) / 2))) / 2;
   if (Math.min(a.length, b.length) < CLIENTS_MIN) return { estimate, interval: null };
+  const rounding = ROUNDING * max(...[sortedA, sortedB].flatMap((values) => [abs(values[0]!), abs(values.at(-1)!)]));
   const edge = (outside: number): number => {
     let inside = estimate;
     for (;;) {
@@ -69,7 +72,7 @@ export function shiftBetween(a: readonly number[], b: readonly number[]): Shift 
       if (isPlausible(sortedA, sortedB, middle)) inside = middle;
       else outside = middle;
     }
-    return upTo(sortedA, sortedB, max(inside, outside)).greatest;
+    return upTo(sortedA, sortedB, max(inside, outside) + rounding).greatest;
   };
   return { estimate, interval: [edge(range[0]), edge(range[1])] };
 }
