@@ -38,7 +38,9 @@ export function limitPackets(io: Server, trustedHops: number, nowMs: () => numbe
   // WebSocket answers each ping otherwise, also beyond the limit. The answers wait in memory if nobody reads them.
   (io.engine as unknown as { ws: { options: { autoPong: boolean } } }).ws.options.autoPong = false;
   io.engine.on("connection", (connection: Socket["conn"]) => {
-    const address = limitKeyOf(addressOf(connection.request.headers, connection.remoteAddress, trustedHops));
+    const address = limitKeyOf(
+      addressOf(connection.request.headers, connection.remoteAddress as string | undefined, trustedHops),
+    );
     const packetsMax = (): number => (trusted.has(connection) ? PACKETS_TRUSTED_MAX : PACKETS_MAX);
     const own = new RateLimit({ limit: packetsMax, windowMs: () => WINDOW_MS, keysMax: 1 });
     // socket.io waits for the client's closing handshake, and reads on meanwhile.
@@ -61,9 +63,16 @@ export function limitPackets(io: Server, trustedHops: number, nowMs: () => numbe
   return { trust: ({ conn }) => void trusted.add(conn) };
 }
 
-/** The address that the balancers in front of Origo name, if there are any. */
-export function addressOf(headers: IncomingHttpHeaders, remoteAddress: string, trustedHops: number): string {
+/**
+ * The address that the balancers in front of Origo name, if there are any. A connection that is gone already has no
+ * address, so it gives an empty one.
+ */
+export function addressOf(
+  headers: IncomingHttpHeaders,
+  remoteAddress: string | undefined,
+  trustedHops: number,
+): string {
   const named = String(headers["x-forwarded-for"] ?? "").split(",");
-  const hops = [...named.map((hop) => hop.trim()).filter((hop) => hop !== ""), remoteAddress];
-  return hops[Math.max(0, hops.length - 1 - trustedHops)] ?? remoteAddress;
+  const hops = [...named.map((hop) => hop.trim()).filter((hop) => hop !== ""), remoteAddress ?? ""];
+  return hops[Math.max(0, hops.length - 1 - trustedHops)] ?? "";
 }
