@@ -168,7 +168,9 @@ interface FindingProps {
 }
 
 function Finding({ answer, difference, metric, names, show }: FindingProps) {
-  const { interval, ratio, ratioInterval, enough, compared } = answer;
+  const { ratio, enough } = answer;
+  // An interval of too few clients would claim more than they show.
+  const [interval, ratioInterval] = enough ? [answer.interval, answer.ratioInterval] : [null, null];
   const apart = interval !== null && (interval[0] > 0 || interval[1] < 0);
   return (
     <>
@@ -189,12 +191,12 @@ function Finding({ answer, difference, metric, names, show }: FindingProps) {
         )}
       </p>
       <p>
-        <Tag tone={interval && enough && apart ? "good" : "warn"}>
-          {interval && enough
+        <Tag tone={interval && apart ? "good" : "warn"}>
+          {interval
             ? apart
               ? `The interval does not contain ${ratio === null ? 0 : 1}: the groups differ`
               : `The interval contains ${ratio === null ? 0 : 1}: no clear difference`
-            : notEnough(Math.min(...compared))}
+            : notEnough(answer)}
         </Tag>
       </p>
     </>
@@ -203,11 +205,16 @@ function Finding({ answer, difference, metric, names, show }: FindingProps) {
 
 const CLIENTS_ENOUGH = 20;
 
-function notEnough(clients: number): string {
-  return clients < CLIENTS_ENOUGH
-    ? `Not enough clients for a reliable interval: ${clients}, and ${CLIENTS_ENOUGH} are needed`
-    : "Not enough different values for an interval: most clients have the same one. Compare the means or the boxes";
+function notEnough({ design, compared }: Pick<Difference, "design" | "compared">): string {
+  const clients = Math.min(...compared);
+  if (clients >= CLIENTS_ENOUGH)
+    return "Not enough different values for an interval: most clients have the same one. Compare the means or the boxes";
+  const where = design === "pairs" ? "in both groups" : "in the smaller group";
+  return `Not enough clients for an interval: ${count(clients)} ${where}, ${CLIENTS_ENOUGH} are needed`;
 }
 
-const LEVEL = "95 % confidence interval";
-const signed = (value: number, show: (value: number) => string): string => `${value > 0 ? "+" : ""}${show(value)}`;
+/** No line ends within "95 %". */
+const LEVEL = "95\u00a0% confidence interval";
+/** With a minus sign in place of a hyphen, at which a line may end. */
+const signed = (value: number, show: (value: number) => string): string =>
+  `${value > 0 ? "+" : ""}${show(value)}`.replace(/^-/, "\u2212");
