@@ -208,7 +208,7 @@ const CLIENTS_ENOUGH = 20;
 function notEnough({ design, compared }: Pick<Difference, "design" | "compared">): string {
   const clients = Math.min(...compared);
   if (clients >= CLIENTS_ENOUGH)
-    return "Not enough different values for an interval: most clients have the same one. Compare the means or the boxes";
+    return "Not enough different values for an interval: most clients share one. Compare the means or the boxes";
   const where = design === "pairs" ? "in both groups" : "in the smaller group";
   return `Not enough clients for an interval: ${count(clients)} ${where}, ${CLIENTS_ENOUGH} are needed`;
 }
