@@ -28,15 +28,14 @@ let sockets: Socket[] = [];
 let balancer: { server: Server; url: string };
 
 beforeAll(async () => {
-  [postgres, redis, folder] = await Promise.all([
-    startPostgres(),
-    startRedis(),
-    mkdtemp(join(tmpdir(), "origo-cluster-")),
-  ]);
+  // One after the other, so that a missing one leaves nothing running that `afterAll` does not know.
+  folder = await mkdtemp(join(tmpdir(), "origo-cluster-"));
+  redis = await startRedis();
+  postgres = await startPostgres();
 });
 
 afterAll(async () => {
-  await Promise.all([postgres.stop(), redis.stop(), rm(folder, { recursive: true })]);
+  await Promise.all([postgres?.stop(), redis?.stop(), rm(folder, { recursive: true })]);
 });
 
 beforeEach(async () => {
@@ -59,7 +58,7 @@ afterEach(async () => {
   for (const socket of sockets) socket.disconnect();
   sockets = [];
   await Promise.all(origos.map((origo) => origo.close()));
-  balancer.server.close();
+  balancer?.server.close();
 });
 
 async function balance(ports: readonly number[]): Promise<{ server: Server; url: string }> {
