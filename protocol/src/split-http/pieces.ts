@@ -17,6 +17,8 @@ export interface Ask {
   position: number;
   /** Other proxies were asked for the same bytes up to here. */
   repeatedEnd: number;
+  /** No other proxy is to bring a part of it. */
+  isAlone: boolean;
   readonly askedMs: number;
   heardMs: number;
   answered: boolean;
@@ -67,9 +69,13 @@ export class Pieces {
     this.askAnew();
   }
 
-  /** Forgets false bytes, so that they are asked for again. */
+  /** Forgets false bytes, so that they are asked for again. They may be what came in place of a silent answer. */
   forget(isFalse: (part: Part) => boolean): void {
     this.store.forget(isFalse);
+    for (const ask of this.asks.values()) {
+      const [gap] = this.store.gaps(ask.position, Math.min(ask.repeatedEnd, this.end));
+      if (gap && !ask.isAlone) ask.repeatedEnd = gap.start;
+    }
     this.askAnew();
   }
 

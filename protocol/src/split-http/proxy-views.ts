@@ -105,11 +105,16 @@ export class ProxyViews {
     }
   }
 
+  /** A quiet proxy that owes nothing cannot break its silence, so it is not quiet when no other proxy is left. */
   noteQuiet(pieces: Pieces, nowMs: number): void {
     this.all.forEach((view, proxyIndex) => {
       const limitMs = QUIET_ANSWERS * this.answerMs(proxyIndex) + QUIET_MS;
       const owes = ({ askedMs }: Ask) => nowMs - Math.max(view.heardMs, askedMs) > limitMs;
       if (pieces.asksOf(proxyIndex).some(owes)) view.quiet = true;
+    });
+    if (!this.all.every(({ failed, quiet }) => failed || quiet)) return;
+    this.all.forEach((view, proxyIndex) => {
+      if (pieces.asksOf(proxyIndex).length === 0) view.quiet = false;
     });
   }
 

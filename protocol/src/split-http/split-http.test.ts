@@ -13,8 +13,9 @@ interface Mood {
   breaksAfter?: number;
   /** Ends every answer after this many bytes, as if it were whole. */
   endsAfter?: number;
-  /** Stays silent from this time on. */
+  /** Stays silent from this time on, until the other one. */
   silentFromMs?: number;
+  silentUntilMs?: number;
   /** Changes every n-th byte of the body. */
   lies?: number;
 }
@@ -99,8 +100,9 @@ class World {
       breaksAfter = Infinity,
       endsAfter = Infinity,
       silentFromMs = Infinity,
+      silentUntilMs = Infinity,
     } = this.moods[proxy]!;
-    if (this.nowMs >= silentFromMs) return;
+    if (this.nowMs >= silentFromMs && this.nowMs < silentUntilMs) return;
     const own = [...this.open].filter(([, one]) => one.proxy === proxy && this.nowMs >= one.readyMs);
     for (const [askId, one] of own) {
       if (!this.open.has(askId)) continue;
@@ -320,6 +322,28 @@ describe("split-http with digests", () => {
     expectWhole(world.run());
     expect(world.received[0]! + world.received[1]!).toBeLessThan(1.2 * BODY.length);
   });
+
+  test.each(Array.from({ length: 60 }, (_, i) => i + 1))(
+    "SplitHttp: while the only honest proxy and others are silent now and then, every byte arrives (seed %i)",
+    (seed) => {
+      const rng = xorshift128(seed);
+      const below = (limit: number): number => rng() % limit;
+      const pause = (): Mood => {
+        const silentFromMs = below(150);
+        return { silentFromMs, silentUntilMs: silentFromMs + below(400) };
+      };
+      const moods = Array.from({ length: 3 }, (): Mood => {
+        const [lies, faults] = [[1, 100, 10_000][below(3)]!, [{}, pause(), { silentFromMs: below(150) }]];
+        return { bytesPerMs: 20 + below(2000), answerMs: 1 + below(80), lies, ...faults[below(3)]! };
+      });
+      const honest = below(4);
+      moods.splice(honest, 0, { bytesPerMs: 500, answerMs: 10, ...pause() });
+      const body = BODY.subarray(0, 1 + below(200_000));
+      const world = new World(body, moods, { check: checkOf(body) }).run(20_000);
+      expectWhole(world);
+      expect(world.failed.map(({ proxyIndex }) => proxyIndex)).not.toContain(honest);
+    },
+  );
 
   test.each(Array.from({ length: 60 }, (_, i) => i + 1))(
     "SplitHttp: with one honest proxy among liars and broken ones every byte arrives (seed %i)",

@@ -249,7 +249,9 @@ export class SplitHttp {
     const able = this.#proxies.all.flatMap(({ failed, quiet }, index) => (failed || quiet ? [] : [index]));
     const proxyIndex = able.find((index) => !doubtful.has(index)) ?? able[0];
     if (proxyIndex === undefined) return;
-    this.#ask(proxyIndex, start, end, nowMs).repeatedEnd = end;
+    const ask = this.#ask(proxyIndex, start, end, nowMs);
+    ask.isAlone = true;
+    ask.repeatedEnd = end;
     this.#pieces.askAnew();
   }
 
@@ -295,8 +297,9 @@ export class SplitHttp {
   #plan(nowMs: number): void {
     this.#plannedMs = nowMs;
     if (this.#isOver) return;
-    this.#proxies.noteQuiet(this.#pieces, nowMs);
     if (!this.#hasRoom) return;
+    this.#proxies.noteQuiet(this.#pieces, nowMs);
+    this.#releaseSilent();
     let look = this.#proxies.look(this.#pieces, nowMs);
     this.#proxies.noteRates(look.bytesPerMs);
     for (let proxyIndex = 0; proxyIndex < this.#proxies.all.length; proxyIndex++) {
@@ -321,6 +324,7 @@ export class SplitHttp {
       wantedEnd: end,
       position: start,
       repeatedEnd: start,
+      isAlone: false,
       askedMs: nowMs,
       heardMs: nowMs,
       answered: false,
@@ -328,6 +332,15 @@ export class SplitHttp {
     this.#pieces.asks.set(id, ask);
     this.#commands.push({ kind: "ask", askId: id, proxyIndex, part: { start, end: end - 1 } });
     return ask;
+  }
+
+  /** Others bring what a proxy was asked for alone if it falls quiet. */
+  #releaseSilent(): void {
+    for (const ask of [...this.#pieces.asks.values()]) {
+      if (!ask.isAlone || !this.#proxies.all[ask.proxyIndex]!.quiet) continue;
+      this.#cancel(ask.id);
+      this.#giveBack(ask);
+    }
   }
 
   #giveBack(ask: Ask): void {
