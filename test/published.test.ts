@@ -3,7 +3,7 @@
  * three real proxies. One of the proxies lies over datagrams.
  */
 import { createHash, randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
@@ -130,8 +130,8 @@ describe("a published video in a browser", () => {
     })()`);
 
   /** Plays the page of the publication until this second has passed or to its end, or until an error is there. */
-  async function play(page: Page, second: number): Promise<void> {
-    await page.goto(video);
+  async function play(page: Page, second: number, address = video): Promise<void> {
+    await page.goto(address);
     const state = `(() => {
       const video = document.querySelector("video");
       video.playbackRate = 4;
@@ -200,6 +200,41 @@ describe("a published video in a browser", () => {
       const says = (): Promise<unknown> => popup.evaluate(`document.getElementById("vouched").textContent`);
       expect(await eventually(says, (text) => signed().test(String(text)))).toMatch(signed());
       await expectRecords("coded", segments.length / 2, sinceMs);
+    } finally {
+      await open.close();
+    }
+  });
+
+  test("what is published as DASH alone plays on its page", async () => {
+    const dash = path.join(folder, "dash");
+    mkdirSync(dash);
+    for (const name of [...segments, "stream.mpd", ...readdirSync(media).filter((each) => each.startsWith("init"))])
+      copyFileSync(path.join(media, name), path.join(dash, name));
+    const page = await publish(fleet, dash, keyFile());
+    const open = await openBrowser({ headless: true });
+    try {
+      await play(await open.newPage(), 8, page);
+    } finally {
+      await open.close();
+    }
+  });
+
+  test("the popup says how much of a published file an element got from the browser", async () => {
+    const parts = readdirSync(media).filter((name) => /^(?:init-0\.|segment-0-)/.test(name));
+    const fragmented = Buffer.concat(parts.sort().map((name) => readFileSync(path.join(media, name))));
+    mkdirSync(path.join(folder, "plain"));
+    writeFileSync(path.join(folder, "plain/film.mp4"), fragmented);
+    const plain = await publish(fleet, path.join(folder, "plain"), keyFile());
+    const open = await openBrowser({ headless: true, defaults: { origoUrl: fleet.origo.url, mode: "coded" } });
+    try {
+      const [page, popup] = [await open.newPage(), await openPopup(open)];
+      const says = (): Promise<unknown> => popup.evaluate(`document.getElementById("unchecked").textContent`);
+      await page.bringToFront();
+      await page.goto(`${fleet.sample.url}/`);
+      expect(await says()).toBe("");
+      await page.evaluate(`document.body.innerHTML = '<video src="${plain}film.mp4" autoplay muted></video>'`);
+      const told = await eventually(says, (text) => text !== "", 30);
+      expect(told).toMatch(/^The browser itself loaded .* of published videos\. Nobody checked these bytes\.$/);
     } finally {
       await open.close();
     }

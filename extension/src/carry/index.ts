@@ -34,6 +34,7 @@ import { KnownFiles } from "./known-files";
 import { PageWorker } from "./page-worker";
 import { bufferedVideos, patienceMs } from "./patience";
 import { Asked } from "./site";
+import { noteUnchecked } from "./unchecked";
 
 const make: MakeCarrier = (link, natives) => {
   const clock: Clock = {
@@ -53,6 +54,7 @@ const make: MakeCarrier = (link, natives) => {
   const worker = new PageWorker(workerContainer());
   const endings = new Endings();
   const known = new KnownFiles();
+  noteUnchecked(link);
   const carry: Carrier["carry"] = (request, events) => {
     const isPublished = isPublishedUrl(request.url);
     // A copy of a published file in the browser's cache was not checked.

@@ -15,6 +15,7 @@ import {
   stateWord,
   statusSentence,
   troubleSentence,
+  uncheckedSentence,
   vouchedSentence,
 } from "../shared/words";
 import { COLOURS, History, drawChart } from "./chart";
@@ -64,6 +65,7 @@ function showFigures(): void {
   showText("vouched", vouched);
   element("vouched").classList.toggle("sure", vouched !== say("vouchedNobody"));
   showText("liars", liarsSentence(say, figures?.proxies ?? []));
+  showText("unchecked", uncheckedSentence(say, figures?.uncheckedBytes ?? 0));
   element("total-rate").textContent = bytesPerSec > 0 ? rateText(bytesPerSec) : "";
   element("no-streams").hidden = streams.length > 0;
   const paths = history.paths(streams.map(({ id }) => id));

@@ -12,8 +12,8 @@ export class Merge {
     this.#latest.set(reading.transportId, reading);
     for (const [id, { atMs }] of this.#latest) if (reading.atMs - atMs > SILENT_MS) this.#latest.delete(id);
     const all = [...this.#latest.values()];
-    const sum = (key: "downloads" | "active" | "deliveredBytes" | "fallbacks" | "directBytes"): number =>
-      all.reduce((total, figures) => total + figures[key], 0);
+    type Sum = "downloads" | "active" | "deliveredBytes" | "fallbacks" | "directBytes" | "uncheckedBytes";
+    const sum = (key: Sum): number => all.reduce((total, figures) => total + figures[key], 0);
     const troubles = all.flatMap(({ trouble }) => trouble ?? []).sort((a, b) => b.atMs - a.atMs);
     return {
       ...reading,
@@ -23,6 +23,7 @@ export class Merge {
       deliveredBytes: sum("deliveredBytes"),
       fallbacks: sum("fallbacks"),
       directBytes: sum("directBytes"),
+      uncheckedBytes: sum("uncheckedBytes"),
       trouble: troubles[0] ?? null,
       overHttp: all.map(({ overHttp }) => overHttp).find((why) => why !== null) ?? null,
       vouched: all.flatMap(({ vouched }) => vouched),

@@ -6,7 +6,15 @@ import { DIRECT_MS } from "../transport/detours";
 import { History } from "./chart";
 import { Merge } from "./merge";
 import { Rates, shownState, wastedShare, type Stream } from "./rates";
-import { bytesText, liarsSentence, rateText, statusSentence, troubleSentence, vouchedSentence } from "../shared/words";
+import {
+  bytesText,
+  liarsSentence,
+  rateText,
+  statusSentence,
+  troubleSentence,
+  uncheckedSentence,
+  vouchedSentence,
+} from "../shared/words";
 
 type Messages = Record<string, { message: string }>;
 const folder = path.join(__dirname, "../../static");
@@ -41,6 +49,7 @@ function figures(atMs: number, bytes: number[], more: Partial<LiveFigures> = {})
     deliveredBytes: 0,
     fallbacks: 0,
     directBytes: 0,
+    uncheckedBytes: 0,
     trouble: null,
     overHttp: null,
     vouched: [],
@@ -177,6 +186,14 @@ describe("popup: who vouches", () => {
     expect(liarsSentence(say, proxies)).toMatch(/^The proxy p1 sent false data/);
     proxies[2]!.lies = 1;
     expect(liarsSentence(say, proxies)).toMatch(/dropped: p1, p2\./);
+  });
+
+  test("says how much of published videos nobody checked", () => {
+    const [here, there] = [{ uncheckedBytes: 1_000_000 }, { uncheckedBytes: 500_000, transportId: "u" }];
+    expect(uncheckedSentence(say, figures(0, []).uncheckedBytes)).toBeNull();
+    const merge = new Merge();
+    merge.add(figures(0, [], here));
+    expect(uncheckedSentence(say, merge.add(figures(0, [], there)).uncheckedBytes)).toMatch(/loaded 1\.50 MB of/);
   });
 });
 

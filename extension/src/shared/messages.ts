@@ -86,6 +86,8 @@ export type ToTransport =
   | { type: "warm" }
   /** The page fetched `bytes` directly after the transport failed. Only the popup's totals use it. */
   | { type: "direct"; bytes: number }
+  /** An element of the page got `bytes` of `url` from the browser. Only the popup's totals use it. */
+  | { type: "unchecked"; url: string; bytes: number }
   /** The site answered the page itself: `head`, after `headMs`. Its body follows, up to COMPARED_BYTES_MAX. */
   | ({ type: "compare"; id: number; head: SiteHead; headMs: number } & Asked)
   | { type: "site-bytes"; id: number; buffer: ArrayBuffer }
@@ -141,6 +143,8 @@ export function parseToTransport(data: unknown): ToTransport | InvalidMessage {
       return { type };
     case "direct":
       return isCount(bytes) ? { type, bytes } : invalid("bytes");
+    case "unchecked":
+      return typeof url === "string" && isCount(bytes) ? { type, url, bytes } : invalid("url or bytes");
     case "limited":
       return typeof url === "string" ? { type, url } : invalid("url");
     case "abort":

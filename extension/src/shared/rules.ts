@@ -54,6 +54,7 @@ const SITE_RULES: readonly SiteRule[] = [
 ];
 /** The address of a published file, of any Origo: docs/spec/publications.md §3. */
 const PUBLISHED_PATH = /\/v\/[\w-]{43}\/[^/]+\/./;
+const OBJECT_PATH = /^\/v1\/objects\/[0-9a-f]{64}-\d+$/;
 const MANIFEST_PATH = /\.(?:m3u8|mpd|ism|f4m)$/i;
 const CACHE_DIRECTIVES = {
   __proto__: null,
@@ -118,6 +119,12 @@ export function isManifestUrl(url: string, base?: string): boolean {
 export function isPublishedUrl(url: string, base?: string): boolean {
   const parsed = parseHttpUrl(url, base);
   return parsed !== null && matches(PUBLISHED_PATH, part.pathname(parsed));
+}
+
+/** Whether `url` has the form of an object's address at a proxy (publications.md §5), to which Origo sends players. */
+export function isObjectUrl(url: string): boolean {
+  const parsed = parseHttpUrl(url);
+  return parsed !== null && matches(OBJECT_PATH, part.pathname(parsed));
 }
 
 /** Whether only the browser can give an answer in the form that the page wants of an XMLHttpRequest. */

@@ -80,6 +80,8 @@ export interface LiveFigures {
   /** Chunks that pages fetched directly, in full or from the middle on. */
   fallbacks: number;
   directBytes: number;
+  /** Bytes of published files that elements of pages got from the browser, so that nobody checked them. */
+  uncheckedBytes: number;
   trouble: Trouble | null;
   /** Why shares go over HTTP although the mode sends packets; null if they do not. */
   overHttp: "forbidden" | "blocked" | null;

@@ -86,6 +86,11 @@ export function liarsSentence(say: Say, proxies: readonly LiveProxy[]): string |
   return names.length === 0 ? null : countSentence(say, "liars", names.length, names.join(", "));
 }
 
+/** How much of published files came past the extension; null if nothing did. */
+export function uncheckedSentence(say: Say, bytes: number): string | null {
+  return bytes === 0 ? null : say("unchecked", bytesText(bytes));
+}
+
 /** A host on the viewer's own device or network. */
 const LOCAL =
   /^(?:(?:10|127|169\.254|192\.168|172\.(?:1[6-9]|2\d|3[01]))\.[\d.]+|\[(?:::1|f[cde]).*|(?:.*\.)?local(?:host)?)$/;

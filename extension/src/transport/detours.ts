@@ -82,6 +82,8 @@ export class Detours {
   #trouble: Trouble | null = null;
   fallbacks = 0;
   directBytes = 0;
+  /** Of published files. */
+  uncheckedBytes = 0;
 
   constructor(readonly epochMs: () => number) {}
 
@@ -170,6 +172,10 @@ export class Detours {
 
   noteDirect(bytes: number): void {
     this.directBytes += Math.min(bytes, NOTE_BYTES_MAX);
+  }
+
+  noteUnchecked(bytes: number): void {
+    this.uncheckedBytes += Math.min(bytes, NOTE_BYTES_MAX);
   }
 
   /** Lets every host try again, because the viewer changed a setting. */

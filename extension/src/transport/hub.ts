@@ -256,6 +256,7 @@ function figures(): LiveFigures {
     deliveredBytes: live?.deliveredBytes ?? 0,
     fallbacks: detours.fallbacks,
     directBytes: detours.directBytes,
+    uncheckedBytes: detours.uncheckedBytes,
     trouble: detours.trouble,
     overHttp: isForbidden() ? "forbidden" : isOverSessions() && live?.isOverHttp === true ? "blocked" : null,
     vouched: live?.vouched ?? [],

@@ -138,6 +138,16 @@ describe("page port: a published file", () => {
     expect(detours.fallbacks).toBe(1);
   });
 
+  test("that an element got from the browser is counted as unchecked, and no other file is", () => {
+    const { port, detours } = make(published);
+    port.send({ type: "unchecked", url: "https://media.example/v/a.mp4", bytes: 5 });
+    port.send({ type: "unchecked", url: "nonsense", bytes: 5 });
+    const other = make();
+    other.port.send({ type: "unchecked", url: "https://media.example/v/a.mp4", bytes: 5 });
+    other.port.send({ type: "unchecked", url: `https://p.example/v1/objects/${"0".repeat(64)}-9?type=a`, bytes: 7 });
+    expect([detours.uncheckedBytes, other.detours.uncheckedBytes]).toEqual([5, 7]);
+  });
+
   test("that does not exist is answered so", async () => {
     const { port } = make({ ...published, status: 404, bytes: 0 });
     port.send(get());

@@ -16,7 +16,7 @@ import {
   type ToPage,
   type ToTransport,
 } from "../shared/messages";
-import { carriedAddress, mediaUrl, pageMediaUrl } from "../shared/rules";
+import { carriedAddress, isObjectUrl, mediaUrl, pageMediaUrl } from "../shared/rules";
 import { refusalOf } from "./comparison";
 import { PortComparisons } from "./port-comparisons";
 import { isRefusal } from "./detours";
@@ -120,6 +120,8 @@ export class PagePort {
       case "direct":
         this.#host.detours.noteDirect(message.bytes);
         return;
+      case "unchecked":
+        return this.#noteUnchecked(message.url, message.bytes);
       case "limited":
         return this.#noteLimited(message.url);
       case "compare":
@@ -164,6 +166,13 @@ export class PagePort {
     if (decision === "carry") return this.#start(message, target);
     if (decision === "compare") return this.#post({ type: "native", id, compare: true });
     void this.#waitFor(decision, message, target);
+  }
+
+  /** Other sites' files are never checked as a whole, so nothing is said of them. */
+  #noteUnchecked(url: string, bytes: number): void {
+    const target = pageMediaUrl(url, this.pageOrigin);
+    if (isObjectUrl(url) || (target !== null && this.#host.isPublished(target.href)))
+      this.#host.detours.noteUnchecked(bytes);
   }
 
   /** The page asks the site itself. */
