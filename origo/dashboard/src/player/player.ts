@@ -1,15 +1,13 @@
 /**
  * Player: the page of a publication. It asks Origo what the publication has and plays it: HLS by hls.js or, where that
- * does not work, by the browser, and a whole file by the browser. If there is nothing that it can play, it says so and
- * lists the files.
+ * does not work, by the browser, DASH by dash.js, and a whole file by the browser. If there is nothing that it can
+ * play, it says so and lists the files.
  */
 import "./player.css";
 import { choose, isDash, isHls, type PlayableFile } from "./choice";
 
 const video = document.querySelector<HTMLVideoElement>("#video")!;
 const message = document.querySelector<HTMLElement>("#message")!;
-
-const DASH = "This video is in DASH only, which this page cannot play. Open the first address in a player for DASH:";
 
 interface Answer {
   manifest?: string;
@@ -27,7 +25,6 @@ async function start(): Promise<void> {
   const files = filesOf(answer.manifest);
   const file = choose(files);
   if (file === undefined) return list(files, "This publication has no video that a page can play.");
-  if (isDash(file)) return list([file, ...files], DASH);
   await play(file);
 }
 
@@ -47,6 +44,7 @@ async function play(file: PlayableFile): Promise<void> {
   video.addEventListener("error", () => void fail(address, video.error?.message || "an error"));
   video.hidden = false;
   message.hidden = true;
+  if (isDash(file)) return playDash(address, fail);
   const Hls = isHls(file) ? (await import(/* webpackChunkName: "hls" */ "hls.js")).default : undefined;
   if (!Hls?.isSupported()) {
     video.src = address;
@@ -58,6 +56,16 @@ async function play(file: PlayableFile): Promise<void> {
   });
   hls.loadSource(address);
   hls.attachMedia(video);
+}
+
+/** Where it cannot work, dash.js reports that as an error. */
+async function playDash(address: string, fail: (at: string, reason: string) => Promise<void>): Promise<void> {
+  const { MediaPlayer } = await import(/* webpackChunkName: "dash" */ "dashjs");
+  const player = MediaPlayer().create();
+  player.on(MediaPlayer.events.ERROR, ({ error }) => {
+    void fail(address, typeof error === "string" ? error : error.message);
+  });
+  player.initialize(video, new URL(address, location.href).href, false);
 }
 
 /** Why Origo or a proxy does not give the file; undefined if it does. Players are not told. */
