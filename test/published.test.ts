@@ -225,7 +225,8 @@ describe("a published video in a browser", () => {
     mkdirSync(path.join(folder, "plain"));
     writeFileSync(path.join(folder, "plain/film.mp4"), fragmented);
     const plain = await publish(fleet, path.join(folder, "plain"), keyFile());
-    const open = await openBrowser({ headless: true, defaults: { origoUrl: fleet.origo.url, mode: "coded" } });
+    const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 3 };
+    const open = await openBrowser({ headless: true, defaults });
     try {
       const [page, popup] = [await open.newPage(), await openPopup(open)];
       const says = (): Promise<unknown> => popup.evaluate(`document.getElementById("unchecked").textContent`);
