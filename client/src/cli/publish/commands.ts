@@ -112,7 +112,9 @@ async function runVerify(which: string, words: KeyWords & { quiet?: true }): Pro
   const faulty = holders.filter(isFaulty);
   if (faulty.length > 0)
     throw new Exit(STATUS.failed, `${faulty.length} of ${holders.length} holders do not have what was signed.`);
-  if (!words.quiet) say(`${name}: ${copies.length} copies, and all ${files} files are what the publisher signed.\n`);
+  if (words.quiet) return;
+  const all = files === 1 ? "its file is" : `all ${files} files are`;
+  say(`${name}: ${copies.length} ${copies.length === 1 ? "copy" : "copies"}, and ${all} what the publisher signed.\n`);
 }
 
 function verdictOf({ missing, wrong, error }: Checked): string {

@@ -1,5 +1,5 @@
 /** The files of a folder that are to be published, and what is left out. */
-import { readdir, realpath, stat } from "node:fs/promises";
+import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { pathFault, PUBLICATION_LIMITS, PublicationName } from "@tributary/contract/publication-schema";
 import mime from "mime-types";
@@ -21,6 +21,9 @@ export interface Found {
   skipped: string[];
 }
 
+/** A file with a private key is shorter than this. */
+const KEY_BYTES_MAX = 65_536;
+const PRIVATE_KEY = /-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----/;
 const TYPE_DEFAULT = "application/octet-stream";
 /** The registered type of .m4s is younger than most players. */
 const TYPES: Record<string, string> = { ".m4s": "video/mp4", ".cmfv": "video/mp4", ".cmfa": "audio/mp4" };
@@ -35,7 +38,7 @@ export async function findFiles(given: string): Promise<Found> {
   });
   const there = await stat(root);
   const found: Found = { files: [], skipped: [] };
-  if (there.isFile()) found.files.push(fileAt(path.basename(root), root, there.size));
+  if (there.isFile()) await take(path.basename(root), root, found);
   else if (there.isDirectory()) await walk(root, "", found);
   else throw new Exit(STATUS.failed, `${given} is neither a file nor a folder.`);
   const { files } = PUBLICATION_LIMITS;
@@ -62,8 +65,21 @@ async function walk(folder: string, prefix: string, found: Found): Promise<void>
     else if (entry.isSymbolicLink()) found.skipped.push(`${at}: a symbolic link`);
     else if (entry.isDirectory()) await walk(file, `${at}/`, found);
     else if (!entry.isFile()) found.skipped.push(`${at}: neither a file nor a folder`);
-    else found.files.push(fileAt(at, file, (await stat(file)).size));
+    else await take(at, file, found);
   }
+}
+
+/** Takes a file. It leaves out private keys, such as the publisher's own, because what is published is public. */
+async function take(name: string, file: string, found: Found): Promise<void> {
+  const { size } = await stat(file);
+  if (size <= KEY_BYTES_MAX && PRIVATE_KEY.test(await textOf(file))) found.skipped.push(`${name}: a private key`);
+  else found.files.push(fileAt(name, file, size));
+}
+
+async function textOf(file: string): Promise<string> {
+  return readFile(file, "latin1").catch((error: unknown) => {
+    throw fileFault("read", file, error);
+  });
 }
 
 function fileAt(name: string, file: string, bytes: number): FoundFile {

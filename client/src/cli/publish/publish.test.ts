@@ -87,6 +87,21 @@ describe("publish", () => {
     expect(origo.released.get("my-film")!.manifest.revision).toBe(2);
   });
 
+  test("publish: a private key is left out, also under another name, and is not published alone", async () => {
+    write(FILM);
+    const words = ["--key", "My Film/key.pem"];
+    expect((await run(["publish", "My Film", ...words])).status).toBe(0);
+    write({ "My Film/hd/copy.txt": readFileSync(at("My Film/key.pem")) });
+    const { status, stderr } = await run(["publish", "My Film", ...words]);
+    expect([status, stderr]).toEqual([
+      0,
+      expect.stringContaining("  hd/copy.txt: a private key\n  key.pem: a private key\n"),
+    ]);
+    expect(origo.released.get("my-film")!.manifest.files).toHaveLength(Object.keys(FILM).length);
+    const alone = await run(["publish", "My Film/key.pem", ...words]);
+    expect([alone.status, alone.stderr]).toEqual([1, expect.stringContaining("Left out: key.pem: a private key.")]);
+  });
+
   test.each([0, 1, 16_384, 16_385])("publish: a file of %i bytes", async (bytes) => {
     write({ "a.bin": bytesOf(1, bytes) });
     const { status, stdout } = await run(["publish", "a.bin", "--quiet"]);
