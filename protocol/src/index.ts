@@ -15,15 +15,17 @@ export { generationBytes, generationStart, geometryOf, symbolsIn, type Geometry 
 export { FEEDBACK_EVERY_PACKETS_DEFAULT, LIMITS, PROTOCOL_VERSION, TIMING } from "./limits";
 export type { KnownPath } from "./planner/known";
 export {
-  CodingPeer,
-  NaivePeer,
-  RarestPeer,
+  createPeer,
+  DEPENDENCE_CHECKS,
+  mixedTopology,
+  PEER_SCHEMES,
   type Block,
   type CodingOptions,
   type Control,
   type DependenceCheck,
   type Peer,
-  type PeerOptions,
+  type PeerScheme,
+  type TopologyNode,
 } from "./peers";
 export { Pacer } from "./sender/pacer";
 export { farewell } from "./receiver/feedback";

@@ -12,7 +12,8 @@ import type { Block, Control, Peer, PeerOptions } from "./peer";
  * What is done about dependent blocks. `off`: the first `blockCount` blocks count, whatever they are. `arrival`: a
  * dependent block is thrown away. `ahead`: a dependent block is not sent.
  */
-export type DependenceCheck = "off" | "arrival" | "ahead";
+export const DEPENDENCE_CHECKS = ["off", "arrival", "ahead"] as const;
+export type DependenceCheck = (typeof DEPENDENCE_CHECKS)[number];
 
 export interface CodingOptions extends PeerOptions {
   codec: Codec;
@@ -25,6 +26,8 @@ export interface CodingOptions extends PeerOptions {
 
 /** Accepted offers of a neighbour that are not sent yet. While a block is on its way, the next one is agreed on. */
 const ACCEPTED_MAX = 1;
+/** Blocks that a neighbour may have promised and not sent: one on its way, those agreed on, and messages that cross. */
+const PROMISED_MAX = 4;
 /** A peer has up to this share of the blocks sent twice at the end, because the first way turns out to be slow. */
 const TWICE_SHARE = 0.2;
 
@@ -127,6 +130,16 @@ export class CodingPeer implements Peer {
     if (!this.isComplete) this.#askAgain();
   }
 
+  handleGone(neighbour: number): void {
+    this.#downstream.delete(neighbour);
+    this.#waiting.delete(neighbour);
+    const kept = this.#promises.filter((promise) => promise.from !== neighbour);
+    if (kept.length === this.#promises.length) return;
+    this.#keepPromises(kept);
+    this.#outbox.tellAll(this.#waiting, { kind: "ask" });
+    this.#waiting.clear();
+  }
+
   pollControl(): ReturnType<Peer["pollControl"]> {
     return this.#outbox.poll();
   }
@@ -204,7 +217,8 @@ export class CodingPeer implements Peer {
   #handleOffer(from: number, vector: Uint8Array): void {
     const { blockCount, upstream } = this.#options;
     if (vector.length !== blockCount || !upstream.includes(from)) return;
-    const isNeeded = !this.isComplete && this.#promised.addVector(vector, NOTHING);
+    const promised = this.#promises.filter((promise) => promise.from === from).length;
+    const isNeeded = !this.isComplete && promised < PROMISED_MAX && this.#promised.addVector(vector, NOTHING);
     if (isNeeded) {
       this.#promises.push({ from, vector });
       this.#waiting.delete(from);
@@ -218,19 +232,25 @@ export class CodingPeer implements Peer {
    * counted any more, and an idle neighbour may bring something in its place.
    */
   #askAgain(): void {
-    const { blockCount, codec } = this.#options;
+    const { blockCount } = this.#options;
     const oldest = this.#promises[0];
     if (this.#promised.rank < blockCount || !oldest || this.#twice >= TWICE_SHARE * blockCount) return;
     const idle = [...this.#waiting].find((from) => !this.#promises.some((promise) => promise.from === from));
     if (idle === undefined) return;
     this.#twice++;
-    this.#promises.shift();
-    this.#promised.free();
-    this.#promised = codec.createDecoder(blockCount, 1);
-    for (const vector of [...this.#held, ...this.#promises.map((promise) => promise.vector)])
-      this.#promised.addVector(vector, NOTHING);
+    this.#keepPromises(this.#promises.slice(1));
     this.#waiting.delete(idle);
     this.#outbox.tell(idle, { kind: "ask" });
+  }
+
+  /** Counts these promises and no others. */
+  #keepPromises(promises: { from: number; vector: Uint8Array }[]): void {
+    const { blockCount, codec } = this.#options;
+    this.#promises = promises;
+    this.#promised.free();
+    this.#promised = codec.createDecoder(blockCount, 1);
+    for (const vector of [...this.#held, ...promises.map((promise) => promise.vector)])
+      this.#promised.addVector(vector, NOTHING);
   }
 }
 

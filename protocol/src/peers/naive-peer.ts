@@ -40,6 +40,10 @@ export class NaivePeer implements Peer {
     if (this.isComplete) this.#outbox.tellAll(this.#options.upstream, { kind: "done" });
   }
 
+  handleGone(neighbour: number): void {
+    this.#done.add(neighbour);
+  }
+
   pollControl(): ReturnType<Peer["pollControl"]> {
     return this.#outbox.poll();
   }

@@ -45,6 +45,8 @@ export interface Peer {
   start(): void;
   handleControl(from: number, control: Control): void;
   handleBlock(from: number, block: Block): void;
+  /** A neighbour is gone, and what it promised with it. Nothing comes from it any more. */
+  handleGone(neighbour: number): void;
   /** The next control message and the neighbour that it is for. */
   pollControl(): { to: number; control: Control } | undefined;
   /** What to send to a downstream neighbour now. */

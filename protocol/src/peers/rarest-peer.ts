@@ -81,6 +81,15 @@ export class RarestPeer implements Peer {
     this.#ask(from);
   }
 
+  handleGone(neighbour: number): void {
+    this.#wanted.delete(neighbour);
+    for (const index of this.#has.get(neighbour) ?? []) this.#copies[index]!--;
+    for (const index of this.#asked.get(neighbour) ?? []) this.#forget(neighbour, index);
+    this.#has.delete(neighbour);
+    this.#asked.delete(neighbour);
+    for (const other of this.#asked.keys()) this.#ask(other);
+  }
+
   pollControl(): ReturnType<Peer["pollControl"]> {
     return this.#outbox.poll();
   }

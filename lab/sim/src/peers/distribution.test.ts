@@ -1,9 +1,9 @@
 /** Peers in simulated time: all get the right bytes, and what the schemes promise holds. */
 import { loadCodec } from "@tributary/native-codec";
+import { mixedTopology } from "@tributary/protocol";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { peers } from "./main";
 import { mean, distribute, type DistributionOptions, type DistributionOutcome } from "./distribution";
-import { mixedTopology } from "./topology";
 
 const codec = loadCodec(loadWasmCodec);
 
@@ -11,7 +11,7 @@ function outcomeOf(changed: Partial<DistributionOptions> & { peers?: number } = 
   const { peers: count = 40, seed = 1, ...rest } = changed;
   return distribute({
     nodes: mixedTopology({ peers: count, upstream: 10, seed }),
-    scheme: "rlnc",
+    scheme: "coding",
     codec,
     blockCount: 40,
     blockBytes: 32_768,
@@ -47,7 +47,7 @@ test("the same seed gives the same outcome, and another seed another one", () =>
 
 test("coding with the check ahead is faster than rarest first and receives less that it does not need", () => {
   const seeds = [1, 2];
-  const [coded, rarest] = (["rlnc", "rarest"] as const).map((scheme) => {
+  const [coded, rarest] = (["coding", "rarest"] as const).map((scheme) => {
     const outcomes = seeds.map((seed) => outcomeOf({ scheme, seed }));
     return {
       ms: mean(outcomes.map(({ completeMs }) => mean(completeMs))),
@@ -78,7 +78,7 @@ test.each([
   [["--density", "1.5"], "--density: got 1.5, wanted a number above 0 and at most 1"],
   [["--aggressiveness", "x"], "--aggressiveness: got x, wanted a number above 0 and at most 1"],
   [["--check", "on"], "--check: got on, wanted off, arrival, ahead"],
-  [["--schemes", "rlnc,best"], "--schemes: got rlnc,best, wanted some of rlnc,rarest,naive"],
+  [["--schemes", "coding,best"], "--schemes: got coding,best, wanted some of coding,rarest,naive"],
   [["--coder=-1"], "--coder: got -1, wanted 2006, today, or a number of MB/s above 0"],
   [["--figure", "6"], "--figure: got 6, wanted 4 or 5"],
   [["--what"], "Unknown option '--what'"],

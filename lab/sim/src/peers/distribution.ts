@@ -4,25 +4,21 @@
  * link's rate and arrive one step later.
  */
 import {
-  CodingPeer,
-  NaivePeer,
-  RarestPeer,
+  createPeer,
   xorshift128,
   type Block,
   type Codec,
   type Control,
   type DependenceCheck,
   type Peer,
-  type PeerOptions,
+  type PeerScheme,
+  type TopologyNode,
 } from "@tributary/protocol";
 import { fairRates, type Flows } from "./fair-rates";
-import type { Node } from "./topology";
-
-export type Scheme = "rlnc" | "naive" | "rarest";
 
 export interface DistributionOptions {
-  nodes: readonly Node[];
-  scheme: Scheme;
+  nodes: readonly TopologyNode[];
+  scheme: PeerScheme;
   codec: Codec;
   blockCount: number;
   /** Bytes of a block on the links. */
@@ -137,15 +133,11 @@ class Distribution {
     for (const peer of this.#peers) peer.free();
   }
 
-  #makePeer({ upstream, downstream }: Node, id: number): Peer {
-    const { scheme, seed, blockCount } = this.#options;
+  #makePeer({ upstream, downstream }: TopologyNode, id: number): Peer {
+    const { scheme, seed } = this.#options;
     const rng = xorshift128(seed * 65_537 + id);
     const source = id === 0 ? this.#content : undefined;
-    const common: PeerOptions = { blockCount, blockBytes: MEMORY_BYTES, upstream, downstream, rng, source };
-    if (scheme === "naive") return new NaivePeer(common);
-    if (scheme === "rarest") return new RarestPeer(common);
-    const { codec, density, aggressiveness, check } = this.#options;
-    return new CodingPeer({ ...common, codec, density, aggressiveness, check });
+    return createPeer(scheme, { ...this.#options, blockBytes: MEMORY_BYTES, upstream, downstream, rng, source });
   }
 
   /** Moves the peer's control messages to the network. */
@@ -208,7 +200,7 @@ class Distribution {
     this.#collect(to);
     if (wasComplete || !peer.isComplete) return;
     if (peer.counts.received <= blockCount) this.#decodedAtOnce.add(to);
-    const decodeMs = scheme === "rlnc" ? (blockCount * blockCount * blockBytes * 1000) / coderBytesPerSec : 0;
+    const decodeMs = scheme === "coding" ? (blockCount * blockCount * blockBytes * 1000) / coderBytesPerSec : 0;
     this.#completeMs[to] = this.#nowMs + stepMs + decodeMs;
   }
 }
@@ -216,7 +208,7 @@ class Distribution {
 export const mean = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + value, 0) / values.length;
 
-function shapeOf(nodes: readonly Node[], flows: readonly Flow[]): Flows {
+function shapeOf(nodes: readonly TopologyNode[], flows: readonly Flow[]): Flows {
   const flowsOf = Array.from({ length: 2 * nodes.length }, () => [] as number[]);
   for (const [index, { from, to }] of flows.entries()) {
     flowsOf[from]!.push(index);

@@ -1,7 +1,7 @@
 /**
  * `npm run sim -- peers`: distributes one object from one peer to many over uneven links, with the product's peers.
  *
- *   npm run sim -- peers [--peers 80] [--blocks 100] [--schemes rlnc,rarest,naive] [--density 1]
+ *   npm run sim -- peers [--peers 80] [--blocks 100] [--schemes coding,rarest,naive] [--density 1]
  *                        [--aggressiveness 0.01] [--check off|arrival|ahead] [--coder 2006|today|MB/s]
  *                        [--figure 4|5] [--runs 3] [--seed N]
  *
@@ -10,13 +10,16 @@
  */
 import { parseArgs } from "node:util";
 import { loadCodec } from "@tributary/native-codec";
-import type { Codec, DependenceCheck } from "@tributary/protocol";
+import {
+  DEPENDENCE_CHECKS as CHECKS,
+  mixedTopology,
+  PEER_SCHEMES as SCHEMES,
+  type Codec,
+  type DependenceCheck,
+  type PeerScheme as Scheme,
+} from "@tributary/protocol";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
-import { mean, distribute, type Scheme, type DistributionOptions, type DistributionOutcome } from "./distribution";
-import { mixedTopology } from "./topology";
-
-const SCHEMES: readonly Scheme[] = ["rlnc", "rarest", "naive"];
-const CHECKS: readonly DependenceCheck[] = ["off", "arrival", "ahead"];
+import { mean, distribute, type DistributionOptions, type DistributionOutcome } from "./distribution";
 
 export const USAGE = `usage: npm run sim -- peers [--peers 80] [--blocks 100] [--schemes ${SCHEMES.join(",")}]
                       [--density 1] [--aggressiveness 0.01] [--check ${CHECKS.join("|")}]
@@ -86,7 +89,7 @@ function rowsOf({ figure, schemes, check, density, aggressiveness }: Options): S
     ...(["off", "arrival"] as const).flatMap((own) =>
       values.map((value): Setting => ({
         name: `${what} ${percent(value)}, ${nameOf(own)}`,
-        scheme: "rlnc",
+        scheme: "coding",
         check: own,
         [what]: value,
         ...rest,
@@ -95,8 +98,8 @@ function rowsOf({ figure, schemes, check, density, aggressiveness }: Options): S
   ];
   if (figure === 4) return rowsAt("density", [1, 0.5, 0.2, 0.1, 0.06, 0.04, 0.02], { aggressiveness: 1 });
   if (figure === 5) return rowsAt("aggressiveness", [1, 0.96, 0.8, 0.66, 0.5, 0.35, 0.2], { density: 0.06 });
-  const coded = `rlnc, density ${percent(density)}, aggressiveness ${percent(aggressiveness)}, ${nameOf(check)}`;
-  const names: Record<Scheme, string> = { rlnc: coded, rarest: "rarest first", naive: "naive broadcast" };
+  const coded = `coding, density ${percent(density)}, aggressiveness ${percent(aggressiveness)}, ${nameOf(check)}`;
+  const names: Record<Scheme, string> = { coding: coded, rarest: "rarest first", naive: "naive broadcast" };
   return schemes.map((scheme) => ({ name: names[scheme], scheme }));
 }
 
