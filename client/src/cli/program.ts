@@ -12,6 +12,7 @@ import { getCommand } from "./get";
 import { proxiesCommand } from "./proxies";
 import { listCommand, publishCommand, unpublishCommand, verifyCommand } from "./publish/commands";
 import { stopped } from "./signals";
+import { swarmCommand } from "./swarm";
 import { print, say } from "./terminal";
 
 const COMMANDS: readonly (() => Command)[] = [
@@ -22,6 +23,7 @@ const COMMANDS: readonly (() => Command)[] = [
   listCommand,
   unpublishCommand,
   verifyCommand,
+  swarmCommand,
   completionCommand,
 ];
 
