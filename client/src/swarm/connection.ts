@@ -45,6 +45,11 @@ export class Connection {
   send(frame: SwarmFrame): number {
     if (this.#isOver) return 0;
     const bytes = encodeSwarmFrame(frame);
+    // Frames of one turn leave together.
+    if (this.#socket.writableCorked === 0) {
+      this.#socket.cork();
+      process.nextTick(() => this.#socket.uncork());
+    }
     this.#socket.write(bytes);
     return bytes.length;
   }

@@ -10,7 +10,7 @@ import { SharedLink, type LinkFlow } from "./shared-link";
 import type { SwarmFault, SwarmFrame } from "./wire";
 
 const HOST = "127.0.0.1";
-/** A neighbour that owes a block and sends nothing for this long is dropped. The slowest flows send every 5 s. */
+/** A neighbour that owes a block and sends nothing for this long is dropped. The slowest flows send every 7 s. */
 const SILENCE_MS = 20_000;
 const SILENCE_EVERY_MS = 1000;
 /** Connections that may be open beside those of neighbours. */

@@ -8,8 +8,10 @@ export interface LinkFlow {
   take(): number;
 }
 
-/** A link that was idle, or a process that was not scheduled, catches up with at most this much of its rate. */
-const BURST_MS = 100;
+/** A link that was idle sends at most this much of its rate at once. */
+const IDLE_BURST_MS = 20;
+/** A busy link whose timer came late has been sending meanwhile. It catches up with at most this much of its rate. */
+const LATE_BURST_MS = 1000;
 
 export class SharedLink {
   readonly #bytesPerSec: number;
@@ -43,9 +45,18 @@ export class SharedLink {
 
   /** A flow may have something to move. */
   wake(): void {
-    if (this.#timer !== undefined || this.#isPumping || this.#isClosed) return;
+    if (this.#timer === undefined) this.#move(IDLE_BURST_MS);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #move(burstMs: number): void {
+    if (this.#isPumping || this.#isClosed) return;
     this.#isPumping = true;
-    this.#refill();
+    this.#refill(burstMs);
     while (this.#tokens > 0) {
       const bytes = this.#takeNext();
       if (bytes === 0) break;
@@ -53,11 +64,6 @@ export class SharedLink {
     }
     this.#isPumping = false;
     if (this.#tokens <= 0) this.#wait();
-  }
-
-  close(): void {
-    this.#isClosed = true;
-    clearTimeout(this.#timer);
   }
 
   #takeNext(): number {
@@ -69,9 +75,9 @@ export class SharedLink {
     return 0;
   }
 
-  #refill(): void {
+  #refill(burstMs: number): void {
     const nowMs = performance.now();
-    const most = (this.#bytesPerSec * BURST_MS) / 1000;
+    const most = (this.#bytesPerSec * burstMs) / 1000;
     this.#tokens = Math.min(most, this.#tokens + ((nowMs - this.#atMs) * this.#bytesPerSec) / 1000);
     this.#atMs = nowMs;
   }

@@ -6,7 +6,7 @@
 import type { Control } from "@tributary/protocol";
 
 /** Payload bytes of a frame. Links share their rates in such steps. */
-export const PIECE_BYTES = 4096;
+export const PIECE_BYTES = 8192;
 export const TOKEN_BYTES = 16;
 export const HEADER_BYTES = 3;
 
