@@ -10,9 +10,10 @@ import { SharedLink, type LinkFlow } from "./shared-link";
 import type { SwarmFault, SwarmFrame } from "./wire";
 
 const HOST = "127.0.0.1";
-/** A neighbour that owes a block and sends nothing for this long is dropped. The slowest flows send every 7 s. */
+/** The slowest flows send every 7 s. */
 const SILENCE_MS = 20_000;
-const SILENCE_EVERY_MS = 1000;
+/** How often silence is looked for, in each time that it may last. */
+const SILENCE_CHECKS = 20;
 /** Connections that may be open beside those of neighbours. */
 const STRANGERS_MAX = 16;
 const HELLO_MS = 5000;
@@ -24,6 +25,8 @@ export interface SwarmNodeOptions extends CodingOptions {
   scheme: PeerScheme;
   upBytesPerSec: number;
   downBytesPerSec: number;
+  /** A neighbour that owes a block and sends nothing for this long is dropped. */
+  silenceMs?: number;
   /** Called once, when the peer has all. */
   onComplete(content: Uint8Array): void;
   /** Called once, when all upstream neighbours are gone before the peer has all. */
@@ -56,7 +59,8 @@ export class SwarmNode {
     this.#downlink = new SharedLink(options.downBytesPerSec);
     this.#server = net.createServer((socket) => this.#meet(socket));
     this.#server.maxConnections = options.downstream.length + STRANGERS_MAX;
-    this.#watch = setInterval(() => this.#dropSilent(), SILENCE_EVERY_MS);
+    const { silenceMs = SILENCE_MS } = options;
+    this.#watch = setInterval(() => this.#dropSilent(silenceMs), silenceMs / SILENCE_CHECKS);
     this.#joined = new Promise((resolve) => (this.#noteJoined = resolve));
     if (options.downstream.length === 0) this.#noteJoined();
   }
@@ -211,12 +215,12 @@ export class SwarmNode {
     }
   }
 
-  #dropSilent(): void {
+  #dropSilent(limit: number): void {
     if (this.#isComplete) return;
     const nowMs = performance.now();
     for (const { silentSinceMs, connection } of this.#upstream.values()) {
       const silentMs = nowMs - (silentSinceMs ?? nowMs);
-      if (silentMs > SILENCE_MS) connection.end({ fault: "silence", got: Math.round(silentMs), limit: SILENCE_MS });
+      if (silentMs > limit) connection.end({ fault: "silence", got: Math.round(silentMs), limit });
     }
   }
 }

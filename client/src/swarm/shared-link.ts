@@ -15,16 +15,19 @@ const LATE_BURST_MS = 1000;
 
 export class SharedLink {
   readonly #bytesPerSec: number;
+  readonly #now: () => number;
   readonly #flows: LinkFlow[] = [];
   #turn = 0;
   #tokens = 0;
-  #atMs = performance.now();
+  #atMs: number;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isPumping = false;
   #isClosed = false;
 
-  constructor(bytesPerSec: number) {
+  constructor(bytesPerSec: number, now: () => number = () => performance.now()) {
     this.#bytesPerSec = bytesPerSec;
+    this.#now = now;
+    this.#atMs = now();
   }
 
   add(flow: LinkFlow): void {
@@ -76,7 +79,7 @@ export class SharedLink {
   }
 
   #refill(burstMs: number): void {
-    const nowMs = performance.now();
+    const nowMs = this.#now();
     const most = (this.#bytesPerSec * burstMs) / 1000;
     this.#tokens = Math.min(most, this.#tokens + ((nowMs - this.#atMs) * this.#bytesPerSec) / 1000);
     this.#atMs = nowMs;
@@ -86,7 +89,7 @@ export class SharedLink {
     this.#timer = setTimeout(
       () => {
         this.#timer = undefined;
-        this.wake();
+        this.#move(LATE_BURST_MS);
       },
       1 - (this.#tokens * 1000) / this.#bytesPerSec,
     );

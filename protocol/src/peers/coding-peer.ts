@@ -64,6 +64,8 @@ export class CodingPeer implements Peer {
   #promises: { from: number; vector: Uint8Array }[] = [];
   /** Upstream neighbours whose last offer was not needed. */
   readonly #waiting = new Set<number>();
+  /** Upstream neighbours that had promised so much that their last offer was not looked at. */
+  readonly #postponed = new Set<number>();
   #twice = 0;
 
   constructor(options: CodingOptions) {
@@ -120,6 +122,7 @@ export class CodingPeer implements Peer {
     if (this.isComplete || vector?.length !== blockCount) return;
     const at = this.#promises.findIndex((promise) => promise.from === from && isSame(promise.vector, vector));
     if (at >= 0) this.#promises.splice(at, 1);
+    if (this.#postponed.delete(from)) this.#outbox.tell(from, { kind: "ask" });
     const isInnovative = this.#decoder.addVector(vector, payload);
     if (isInnovative) this.counts.innovative++;
     const hasRoom = this.#held.length < blockCount;
@@ -133,6 +136,7 @@ export class CodingPeer implements Peer {
   handleGone(neighbour: number): void {
     this.#downstream.delete(neighbour);
     this.#waiting.delete(neighbour);
+    this.#postponed.delete(neighbour);
     const kept = this.#promises.filter((promise) => promise.from !== neighbour);
     if (kept.length === this.#promises.length) return;
     this.#keepPromises(kept);
@@ -217,8 +221,11 @@ export class CodingPeer implements Peer {
   #handleOffer(from: number, vector: Uint8Array): void {
     const { blockCount, upstream } = this.#options;
     if (vector.length !== blockCount || !upstream.includes(from)) return;
-    const promised = this.#promises.filter((promise) => promise.from === from).length;
-    const isNeeded = !this.isComplete && promised < PROMISED_MAX && this.#promised.addVector(vector, NOTHING);
+    if (this.#promises.filter((promise) => promise.from === from).length >= PROMISED_MAX) {
+      this.#postponed.add(from);
+      return this.#outbox.tell(from, { kind: "refuse" });
+    }
+    const isNeeded = !this.isComplete && this.#promised.addVector(vector, NOTHING);
     if (isNeeded) {
       this.#promises.push({ from, vector });
       this.#waiting.delete(from);

@@ -41,6 +41,13 @@ function serve(source: Peer, peer: Peer): number {
   return blocks;
 }
 
+/** The vector of source block `index`. */
+function unit(index: number): Uint8Array {
+  const vector = new Uint8Array(10);
+  vector[index] = 1;
+  return vector;
+}
+
 const sourceOptions = { upstream: [], downstream: [1], source: CONTENT };
 
 describe.each(makers)("%s", (_name, make) => {
@@ -78,4 +85,40 @@ describe.each(makers)("%s", (_name, make) => {
     serve(source, peer);
     expect(peer.content()).toEqual(CONTENT);
   });
+});
+
+test("coding: a neighbour may promise four blocks at most, and what it promised comes from another when it is gone", () => {
+  const [peer, source] = [makers[0]![1]({ upstream: [0, 3] }), makers[0]![1](sourceOptions)];
+  for (let index = 0; index < 10; index++) peer.handleControl(3, { kind: "offer", vector: unit(index) });
+  expect(controlFor(peer, 3).map(({ kind }) => kind)).toEqual([
+    ...Array<string>(4).fill("accept"),
+    ...Array<string>(6).fill("refuse"),
+  ]);
+  source.start();
+  serve(source, peer);
+  expect(peer.isComplete).toBe(false);
+  peer.handleGone(3);
+  serve(source, peer);
+  expect(peer.content()).toEqual(CONTENT);
+  [peer, source].forEach((each) => each.free());
+});
+
+test("coding: a neighbour whose offer came while it had promised four is asked when one of them has come", () => {
+  const peer = makers[0]![1]();
+  for (let index = 0; index < 5; index++) peer.handleControl(0, { kind: "offer", vector: unit(index) });
+  controlFor(peer, 0);
+  peer.handleBlock(0, { vector: unit(0), payload: CONTENT.subarray(0, 4), codedBytes: 0 });
+  expect(controlFor(peer, 0)).toEqual([{ kind: "ask" }]);
+  peer.free();
+});
+
+test("rarest first: what a neighbour was asked for is asked of another when it is gone", () => {
+  const peer = makers[1]![1]({ upstream: [0, 3] });
+  for (const index of [0, 1]) peer.handleControl(3, { kind: "have", index });
+  expect(controlFor(peer, 3).map(({ kind }) => kind)).toEqual(["request", "request"]);
+  for (const index of [0, 1]) peer.handleControl(0, { kind: "have", index });
+  peer.handleGone(3);
+  const asked = controlFor(peer, 0).filter(({ kind }) => kind === "request");
+  expect(asked.map((control) => "index" in control && control.index).sort()).toEqual([0, 1]);
+  expect(controlFor(peer, 3)).toEqual([]);
 });
