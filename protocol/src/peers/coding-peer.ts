@@ -137,9 +137,8 @@ export class CodingPeer implements Peer {
     this.#downstream.delete(neighbour);
     this.#waiting.delete(neighbour);
     this.#postponed.delete(neighbour);
-    const kept = this.#promises.filter((promise) => promise.from !== neighbour);
-    if (kept.length === this.#promises.length) return;
-    this.#keepPromises(kept);
+    // Also when none of its promises counts any more: what does not count was still to come.
+    this.#keepPromises(this.#promises.filter((promise) => promise.from !== neighbour));
     this.#outbox.tellAll(this.#waiting, { kind: "ask" });
     this.#waiting.clear();
   }

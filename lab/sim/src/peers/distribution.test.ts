@@ -3,6 +3,7 @@ import { loadCodec } from "@tributary/native-codec";
 import { mixedTopology } from "@tributary/protocol";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { peers } from "./main";
+import { coderTimes } from "./coder-figures";
 import { mean, distribute, type DistributionOptions, type DistributionOutcome } from "./distribution";
 
 const codec = loadCodec(loadWasmCodec);
@@ -80,11 +81,19 @@ test.each([
   [["--check", "on"], "--check: got on, wanted off, arrival, ahead"],
   [["--schemes", "coding,best"], "--schemes: got coding,best, wanted some of coding,rarest,naive"],
   [["--coder=-1"], "--coder: got -1, wanted 2006, today, or a number of MB/s above 0"],
-  [["--figure", "6"], "--figure: got 6, wanted 4 or 5"],
+  [["--figure", "6"], "--figure: got 6, wanted 2, 3, 4, 5"],
   [["--what"], "Unknown option '--what'"],
 ])("%j is refused", (words, message) => {
   const said = jest.spyOn(console, "error").mockImplementation(() => undefined);
   expect(peers(words)).toBe(2);
   expect(said.mock.calls[0]![0]).toContain(message);
   said.mockRestore();
+});
+
+test.each([
+  [1, 1],
+  [10, 64],
+  [256, 70_000],
+])("%i blocks of %i bytes are encoded and decoded right for the figures, also in slices", (n, k) => {
+  for (const seconds of Object.values(coderTimes(codec, n, k, 1))) expect(seconds).toBeLessThan(Infinity);
 });

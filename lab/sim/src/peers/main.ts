@@ -3,10 +3,10 @@
  *
  *   npm run sim -- peers [--peers 80] [--blocks 100] [--schemes coding,rarest,naive] [--density 1]
  *                        [--aggressiveness 0.01] [--check off|arrival|ahead] [--coder 2006|today|MB/s]
- *                        [--figure 4|5] [--runs 3] [--seed N]
+ *                        [--figure 2|3|4|5] [--runs 3] [--seed N]
  *
  * It prints a line for each scheme, or the table of one of the paper's figures: means over the runs, whose seeds are N,
- * N + 1 and so on. Exit status: 0 every peer has the right bytes, 1 not so, 2 wrong option.
+ * N + 1 and so on. Figures 2 and 3 measure the codec on this machine. Exit status: 0 every peer has the right bytes, 1 not so, 2 wrong option.
  */
 import { parseArgs } from "node:util";
 import { loadCodec } from "@tributary/native-codec";
@@ -19,11 +19,12 @@ import {
   type PeerScheme as Scheme,
 } from "@tributary/protocol";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
+import { figure2, figure3 } from "./coder-figures";
 import { mean, distribute, type DistributionOptions, type DistributionOutcome } from "./distribution";
 
 export const USAGE = `usage: npm run sim -- peers [--peers 80] [--blocks 100] [--schemes ${SCHEMES.join(",")}]
                       [--density 1] [--aggressiveness 0.01] [--check ${CHECKS.join("|")}]
-                      [--coder 2006|today|MB/s] [--figure 4|5] [--runs 3] [--seed N]`;
+                      [--coder 2006|today|MB/s] [--figure 2|3|4|5] [--runs 3] [--seed N]`;
 
 /** The paper's blocks. */
 const BLOCK_BYTES = 32_768;
@@ -38,11 +39,14 @@ const STEP_MS = 50;
 const STEP_MS_LARGE = 250;
 const LARGE = 1000;
 
+const FIGURES = [2, 3, 4, 5] as const;
+type Figure = (typeof FIGURES)[number];
+
 interface Options extends Pick<DistributionOptions, "density" | "aggressiveness" | "check" | "blockCount"> {
   peers: number;
   schemes: Scheme[];
   coderBytesPerSec: number;
-  figure: 4 | 5 | undefined;
+  figure: Figure | undefined;
   runs: number;
   seed: number;
 }
@@ -59,12 +63,16 @@ export function peers(words: string[]): number {
     console.error(`${options}\n${USAGE}`);
     return 2;
   }
-  const { peers, blockCount, runs, seed } = options;
+  const { peers, blockCount, runs, seed, figure } = options;
+  const codec = loadCodec(loadWasmCodec);
+  if (figure === 2 || figure === 3) {
+    console.log(`${codec.engine}, one thread\n\n${figure === 2 ? figure2(codec) : figure3(codec)}`);
+    return 0;
+  }
   console.log(
     `${peers} peers with ${UPSTREAM} upstream neighbours, ${blockCount} blocks of ${BLOCK_BYTES} bytes, ` +
       `${runs} runs from seed ${seed}`,
   );
-  const codec = loadCodec(loadWasmCodec);
   const rows = rowsOf(options).map(({ name, ...changed }) => {
     const row = { name, outcomes: runsOf({ ...options, ...changed }, codec) };
     print(row);
@@ -155,7 +163,7 @@ function readOptions(words: string[]): Options | string {
   const check = (values.check ?? "ahead") as DependenceCheck;
   const coder = values.coder ?? "today";
   const coderBytesPerSec = CODERS[coder] ?? Number(coder) * 1e6;
-  const figure = values.figure === undefined ? undefined : Number(values.figure);
+  const figure = values.figure === undefined ? undefined : (Number(values.figure) as Figure);
   if (!isIn(peers, 1, 20_000)) return wrong("peers", "an integer 1 to 20000");
   if (!isIn(blockCount, 1, 256)) return wrong("blocks", "an integer 1 to 256");
   if (!schemes.every((scheme) => SCHEMES.includes(scheme))) return wrong("schemes", `some of ${SCHEMES.join(",")}`);
@@ -163,7 +171,7 @@ function readOptions(words: string[]): Options | string {
   if (!(aggressiveness > 0 && aggressiveness <= 1)) return wrong("aggressiveness", "a number above 0 and at most 1");
   if (!CHECKS.includes(check)) return wrong("check", CHECKS.join(", "));
   if (!(coderBytesPerSec > 0)) return wrong("coder", "2006, today, or a number of MB/s above 0");
-  if (figure !== undefined && figure !== 4 && figure !== 5) return wrong("figure", "4 or 5");
+  if (figure !== undefined && !FIGURES.includes(figure)) return wrong("figure", FIGURES.join(", "));
   if (!isIn(runs, 1, 1000)) return wrong("runs", "an integer 1 to 1000");
   if (!isIn(seed, 0, 0xffff_ffff)) return wrong("seed", "an integer 0 to 4294967295");
   return { peers, blockCount, schemes, density, aggressiveness, check, coderBytesPerSec, figure, runs, seed };
