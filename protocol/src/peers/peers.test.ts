@@ -112,6 +112,22 @@ test("coding: a neighbour whose offer came while it had promised four is asked w
   peer.free();
 });
 
+test("coding: idle neighbours are asked when one is gone whose promise did not count any more", () => {
+  const peer = makers[0]![1]({ upstream: [0, 3] });
+  for (let index = 0; index < 9; index++) {
+    peer.handleControl(0, { kind: "offer", vector: unit(index) });
+    peer.handleBlock(0, { vector: unit(index), payload: CONTENT.subarray(index * 4, index * 4 + 4), codedBytes: 0 });
+  }
+  peer.handleControl(0, { kind: "offer", vector: unit(0) });
+  controlFor(peer, 0);
+  peer.handleControl(3, { kind: "offer", vector: unit(9) });
+  peer.handleControl(0, { kind: "offer", vector: unit(0) });
+  controlFor(peer, 0);
+  peer.handleGone(3);
+  expect(controlFor(peer, 0)).toEqual([{ kind: "ask" }]);
+  peer.free();
+});
+
 test("rarest first: what a neighbour was asked for is asked of another when it is gone", () => {
   const peer = makers[1]![1]({ upstream: [0, 3] });
   for (const index of [0, 1]) peer.handleControl(3, { kind: "have", index });
