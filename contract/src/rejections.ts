@@ -19,11 +19,15 @@ const BOUNDED_FIELDS = [
   "symbolBytes",
   "totalBytes",
   "windowPackets",
+  "readerCount",
+  "readerIndex",
+  "readerWeight",
+  "spanCount",
 ] as const;
 export type BoundedField = (typeof BOUNDED_FIELDS)[number];
 
 /** A frame has a text that is too long. */
-const TEXT_FIELDS = ["headerName", "headerValue", "kind", "message", "pageOrigin", "token", "url"] as const;
+const TEXT_FIELDS = ["headerName", "headerValue", "kind", "message", "pageOrigin", "readerId", "token", "url"] as const;
 export type TextField = (typeof TEXT_FIELDS)[number];
 
 const NAMED_KINDS = [
@@ -35,6 +39,7 @@ const NAMED_KINDS = [
   "rangeInverted",
   "shareInverted",
   "shareMissing",
+  "spanInverted",
   "versionUnsupported",
   // The chunk does not fit the protocol.
   "chunkTooLarge",

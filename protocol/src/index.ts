@@ -45,6 +45,7 @@ export type { ByteCheck } from "./receiver/assembly";
 export { ObjectProofs } from "./receiver/proofs";
 export { Receiver } from "./receiver/receiver";
 export { xorshift128 } from "./rng";
+export { clipped, partOf } from "./sharing";
 export { SplitHttp, type SplitHttpCommand, type SplitHttpEvent, type SplitHttpOptions } from "./split-http/split-http";
 export { CONNECTIONS_MAX as SPLIT_CONNECTIONS_MAX } from "./split-http/piece-planner";
 export type { CodedSymbol, SymbolSupply } from "./sender/coded-symbols";
@@ -67,9 +68,11 @@ export type {
   FinalReason,
   GrantFrame,
   Frame,
+  GenerationSpan,
   MutpMode,
   ParseError,
   PlanHead,
   RequestFrame,
   Rng,
+  Sharing,
 } from "./types";

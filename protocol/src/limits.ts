@@ -3,6 +3,8 @@
  * (frames.ts); code behind the parser checks no length again. Specification: docs/spec/protocol.md §3.
  */
 export const PROTOCOL_VERSION = 2;
+/** Of a request that shares the reading of the chunk. All other frames are those of version 2. */
+export const SHARING_VERSION = 3;
 
 export const LIMITS = {
   /** Both ends hold a chunk in memory. The client cuts longer bodies into ranges. */
@@ -39,6 +41,8 @@ export const LIMITS = {
   generationSizeDefault: 24,
   /** Mode `coded`: larger generations need less redundancy, and smaller ones are complete sooner. */
   codedGenerationSizeDefault: 128,
+  /** Mode `coded` with a shared reading: parts are whole generations, so smaller ones make parts of fairer sizes. */
+  sharedGenerationSizeDefault: 32,
   /** Generation indexes travel in 16 bits. */
   generationCountMax: 65535,
   /** One feedback frame can report a window of this size. */
@@ -50,6 +54,12 @@ export const LIMITS = {
   feedbackEntriesMax: 4096,
   /** A grant has to fit into one packet, and a run takes 3 bytes. */
   grantRunsMax: 320,
+  /** A client uses at most this many proxies. */
+  readersMax: 32,
+  /** An id of Origo's list. */
+  readerIdBytesMax: 64,
+  /** A proxy reads two stretches of a chunk, and it may hold more. */
+  readSpansMax: 64,
   /** Bounds what the requests of one client can make a proxy hold. */
   requestsPerSessionMax: 16,
   /** This bounds what a plan can make a client hold, together with `headerValueBytesMax`. */

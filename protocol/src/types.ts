@@ -9,12 +9,29 @@ export interface PlanHead extends ResponseHead {
   totalBytes: number;
   /** Milliseconds from the proxy's request to the origin's head; 0 when the proxy had the chunk. */
   serverFetchMs: number;
+  /** The proxy shares the reading: the generations that it holds or reads, in ascending order (protocol.md §11). */
+  reads?: readonly GenerationSpan[];
   /** Set by the receiver: the strong validator of all plans that had come when the plan was confirmed. */
   version?: string;
 }
 
 /** Returns a uniform unsigned 32-bit integer. */
 export type Rng = () => number;
+
+/** Generations `from` to before `end`. */
+export interface GenerationSpan {
+  from: number;
+  end: number;
+}
+
+/** The proxies that read the chunk together, and which of them the request goes to: protocol.md §11. */
+export interface Sharing {
+  ownIndex: number;
+  /** So many generations each proxy reads before it knows the length of the body; 0 if the request tells it. */
+  firstGenerations: number;
+  /** `id`: by Origo's list. `weight`: at least 1. */
+  readers: readonly { id: string; weight: number }[];
+}
 
 /** Body bytes as they arrive at a proxy. All senders of the chunk share it. Views stay valid while it lives. */
 export interface ChunkSource {
@@ -24,6 +41,10 @@ export interface ChunkSource {
   view(start: number, end: number): Uint8Array;
   /** SHA-256 of `view(start, end)`, cut to `LIMITS.digestBytes`. A source without it announces no digests. */
   digest?(start: number, end: number): Uint8Array;
+  /** A source that does not fill from its start tells which bytes it has. `availableBytes` is then the length. */
+  has?(start: number, end: number): boolean;
+  /** A client wants bytes that the source does not have. The source may get them. */
+  want?(start: number, end: number): void;
   /** Sources with the same name have the same bytes, so that senders can share what they code of them. */
   readonly name?: string;
   /** The proof of a piece, as `Tree.proofOf` makes it; pieces are numbered from the object's start. Objects only. */
@@ -51,6 +72,8 @@ export interface RequestFrame {
   digests?: boolean;
   /** The proxy is to send the proofs of the object's pieces: protocol.md §9.2. */
   proofs?: boolean;
+  /** Mode `coded`: the proxy is to read only its part. */
+  sharing?: Sharing;
 }
 
 /** The part from `start` to `end` (in 65535ths) of each generation from `firstGeneration` on: protocol.md §8.2. */

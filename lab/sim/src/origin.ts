@@ -2,6 +2,7 @@
 import type { PlanHead, Sender } from "@tributary/protocol";
 import { sourceOf } from "./content";
 import type { EventQueue } from "./events";
+import { sharedSourceOf, type Shared } from "./shared-source";
 import type { OriginLeg } from "./world";
 
 interface OriginPlace {
@@ -11,6 +12,8 @@ interface OriginPlace {
   original: Uint8Array;
   /** Gives the proofs of an object's pieces. */
   proof?: ((piece: number) => Uint8Array) | undefined;
+  /** The proxy reads only a part of the chunk. */
+  shared?: Shared | undefined;
   /** Time between two looks at what has arrived. */
   stepMs: number;
   /** False when the sender was replaced, or when its origin failed. */
@@ -21,7 +24,8 @@ interface OriginPlace {
 
 /** Gives `sender` its plan when the head is at the proxy, then calls `onBytes` until all bytes are there. */
 export function feedFromOrigin(sender: Sender, head: Omit<PlanHead, "serverFetchMs">, place: OriginPlace): void {
-  const { events, leg, original, proof, stepMs } = place;
+  const { events, leg, original, proof, stepMs, shared } = place;
+  if (shared) return feedShared(sender, head, place, shared);
   const plan = { ...head, serverFetchMs: leg?.rttMs ?? 0 };
   if (!leg)
     return sender.handlePlan(
@@ -42,6 +46,29 @@ export function feedFromOrigin(sender: Sender, head: Omit<PlanHead, "serverFetch
     if (!place.isCurrent()) return;
     sender.handlePlan(plan, sourceOf(original, available, proof));
     events.schedule(events.nowMs, onStep, 0);
+  });
+  events.schedule(headMs, onHead, 0);
+}
+
+/** The proxy reads its part, and gets other generations when its client wants them. */
+function feedShared(sender: Sender, head: Omit<PlanHead, "serverFetchMs">, place: OriginPlace, shared: Shared): void {
+  const { events, leg, original, stepMs } = place;
+  const headMs = events.nowMs + (leg?.rttMs ?? 0);
+  const source = sharedSourceOf(original, shared, {
+    nowMs: () => events.nowMs,
+    readBytes: () => (leg ? ((events.nowMs - headMs) * leg.bytesPerSec) / 1000 : Infinity),
+    onWanted: (dueMs) => events.schedule(dueMs, onStep, 0),
+  });
+  const onStep = events.register(() => {
+    if (place.isCurrent() && !sender.finished) place.onBytes();
+  });
+  const onHead = events.register(() => {
+    if (!place.isCurrent()) return;
+    sender.handlePlan({ ...head, serverFetchMs: leg?.rttMs ?? 0, reads: shared.spans }, source);
+    place.onBytes();
+    const readMs = leg ? (source.partBytes * 1000) / leg.bytesPerSec : 0;
+    for (let atMs = headMs + stepMs; atMs < headMs + readMs + 2 * stepMs; atMs += stepMs)
+      events.schedule(atMs, onStep, 0);
   });
   events.schedule(headMs, onHead, 0);
 }

@@ -7,8 +7,8 @@ import type { Geometry } from "../geometry";
 import { LIMITS, TIMING } from "../limits";
 import { firstPackets, runsOf } from "../packet-order";
 import type { Assembly } from "../receiver/assembly";
-
-import type { DataFrame, GrantedRun, Share } from "../types";
+import { firstOfSpans, Holdings } from "../sharing";
+import type { DataFrame, GenerationSpan, GrantedRun, Share } from "../types";
 import { Coming } from "./coming";
 import { Flow } from "./flow";
 import type { Beginning, KnownPath } from "./known";
@@ -22,6 +22,7 @@ import {
   OUTSTANDING_MIN,
   quietSource,
   soonestComing,
+  soonestFree,
   soonestNew,
   type Source,
 } from "./sources";
@@ -31,6 +32,8 @@ const SIGMAS = 1;
 const SIGMAS_LAST = 3;
 /** A smaller need is not worth a packet. Expected losses are fractions, and coded packets may be dependent. */
 const NEED_LEFT = 0.3;
+/** Others get a shared generation if its readers have brought nothing for this long, or are this much later than they. */
+const LATE_MS = 500;
 /** After this time and two round trips without progress, each proxy must send everything that is missing (§9.6). */
 const STALL_MS = 200;
 const STALL_ROUND_TRIPS = 2;
@@ -46,6 +49,8 @@ export interface PlannerOptions {
   askedMs: readonly (number | undefined)[];
   packetBytes: number;
   nowMs: number;
+  /** The proxies share the reading: what each is expected to read. */
+  parts?: readonly (readonly GenerationSpan[])[] | undefined;
 }
 
 /** How the losses seen so far are taken into account in one plan. */
@@ -78,25 +83,50 @@ export class Planner {
   readonly #flow = new Flow();
   /** Generations from this one on are not all granted yet. */
   #frontier = 0;
+  /** Who can send which generation. Undefined if each proxy reads them all. */
+  readonly #holdings: Holdings | undefined;
+  readonly #parts: (readonly GenerationSpan[])[] | undefined;
   #progressMs: number;
 
-  constructor({ geometry, assembly, beginnings, known, askedMs, packetBytes, nowMs }: PlannerOptions) {
+  constructor({ geometry, assembly, beginnings, known, askedMs, packetBytes, nowMs, parts }: PlannerOptions) {
     this.#geometry = geometry;
     this.#assembly = assembly;
     this.#beginnings = beginnings;
     this.#progressMs = nowMs;
+    this.#parts = parts?.slice();
+    this.#holdings = parts && new Holdings(beginnings.length, geometry.generationCount);
+    parts?.forEach((spans, index) => this.#holdings!.handleReads(index, spans));
     this.#paths = beginnings.map(({ share, windowPackets }, index) => {
-      const begin = firstPackets(geometry, share, windowPackets);
+      const begin = this.#beginOf(index, share, windowPackets);
       return new Path(begin, nowMs, askedMs[index], rememberedOf(known[index], packetBytes));
     });
     this.#comings = this.#paths.map(() => new Coming());
+  }
+
+  /** What the proxy sends before the first grant. */
+  #beginOf(proxyIndex: number, share: Share, windowPackets: number): number[] {
+    const spans = this.#parts?.[proxyIndex];
+    return spans
+      ? firstOfSpans(this.#geometry, spans, windowPackets)
+      : firstPackets(this.#geometry, share, windowPackets);
+  }
+
+  /** What the proxy's plan says that it holds or reads. */
+  #learnReads(proxyIndex: number, spans: readonly GenerationSpan[], nowMs: number): void {
+    if (!this.#holdings || !this.#parts) return;
+    this.#parts[proxyIndex] = spans;
+    this.#holdings.handleReads(proxyIndex, spans);
+    const { windowPackets } = this.#beginnings[proxyIndex]!;
+    this.#paths[proxyIndex]!.handleAsked(firstOfSpans(this.#geometry, spans, windowPackets), nowMs);
   }
 
   handleRoundTrip(proxyIndex: number, rttMs: number): void {
     this.#paths[proxyIndex]!.roundTrip.handleSample(rttMs);
   }
 
-  handleHeard(proxyIndex: number, nowMs: number): void {
+  /** The proxy's plan has come. `reads`: what it holds or reads, if that is not all. */
+  handleHeard(proxyIndex: number, nowMs: number, reads?: readonly GenerationSpan[]): void {
+    if (reads) this.#learnReads(proxyIndex, reads, nowMs);
     this.#paths[proxyIndex]!.handleHeard(nowMs);
   }
 
@@ -114,7 +144,7 @@ export class Planner {
   shareFor(proxyIndex: number, nowMs: number): Share {
     const { share: whole, windowPackets } = this.#beginnings[proxyIndex]!;
     const share = { ...whole, firstGeneration: this.#frontier };
-    this.#paths[proxyIndex]!.handleAsked(firstPackets(this.#geometry, share, windowPackets), nowMs);
+    this.#paths[proxyIndex]!.handleAsked(this.#beginOf(proxyIndex, share, windowPackets), nowMs);
     return share;
   }
 
@@ -152,7 +182,8 @@ export class Planner {
     if (live.length === 0) for (const path of able) this.#askAnew(path, nowMs);
     for (const source of sources) this.#askAlone(source, nowMs);
     const all = live.length > 0 ? [...live, ...this.#expected(live, losses, nowMs)] : sources;
-    this.#spread(all, losses.doubt, nowMs);
+    if (this.#holdings) this.#spreadHeld(this.#holdings, all, losses.doubt, nowMs);
+    else this.#spread(all, losses.doubt, nowMs);
   }
 
   /** The grant that orders the packets of a proxy from its next one on. */
@@ -221,9 +252,19 @@ export class Planner {
 
   /** Grants at least one packet more than the proxy was ever granted. */
   #askMore(path: Path): void {
-    do path.orderMore(Math.min(this.#assembly.base, this.#geometry.generationCount - 1));
+    const open = this.#holdings ? this.#firstHeld(this.#holdings, path) : this.#assembly.base;
+    if (open === undefined) return;
+    do path.orderMore(Math.min(open, this.#geometry.generationCount - 1));
     while (path.order.length <= path.quota);
     path.limit = path.order.length + OUTSTANDING_MIN;
+  }
+
+  /** The first open generation that the proxy can send. */
+  #firstHeld(holdings: Holdings, path: Path): number | undefined {
+    const proxyIndex = this.#paths.indexOf(path);
+    for (let index = this.#assembly.base; index < this.#geometry.generationCount; index++)
+      if (holdings.holds(proxyIndex, index) && this.#assembly.missing(index) > 0) return index;
+    return undefined;
   }
 
   /** All proxies are quiet, so this one is treated as if it were not. */
@@ -240,6 +281,7 @@ export class Planner {
     const proxyIndex = this.#paths.indexOf(path);
     for (let index = this.#assembly.base; index < this.#geometry.generationCount; index++) {
       if (!stalled && !this.#assembly.isDisputed(index)) continue;
+      if (this.#holdings?.holds(proxyIndex, index) === false) continue;
       const sent = quiet ? [] : path.order.slice(path.next);
       const underWay = sent.filter((other) => other === index).length * (1 - loss);
       for (let left = this.#assembly.missingFrom(proxyIndex, index, stalled) - underWay; left > 0; left -= 1 - loss) {
@@ -258,6 +300,59 @@ export class Planner {
       this.#frontier = index;
       if (need > 0 && !this.#fill(index, need, sources, { nowMs, lastCallMs, doubt })) return;
     }
+  }
+
+  /**
+   * Each generation comes from the proxies that hold it. When they are late or gone, another proxy that has nothing
+   * else to send gets it: protocol.md §11.3.
+   */
+  #spreadHeld(holdings: Holdings, sources: readonly Source[], doubt: number, nowMs: number): void {
+    if (sources.length === 0) return;
+    const margin = { nowMs, lastCallMs: this.#lastCallMs(sources, nowMs), doubt };
+    const indexes = sources.map(({ path }) => this.#paths.indexOf(path));
+    const orphans: number[] = [];
+    /** For each source, the last generation that it alone holds. */
+    const last: (number | undefined)[] = sources.map(() => undefined);
+    for (let index = this.#assembly.base; index < this.#geometry.generationCount; index++) {
+      const need = this.#assembly.missing(index);
+      if (need <= 0) continue;
+      const holders = sources.filter((_, at) => holdings.holds(indexes[at]!, index));
+      if (holders.length === 0) {
+        if (this.#isOrphan(holdings, index, nowMs)) orphans.push(index);
+        continue;
+      }
+      if (holders.length === 1) last[sources.indexOf(holders[0]!)] = index;
+      // What may not be granted yet takes its time, too.
+      if (!this.#fill(index, need, holders, margin))
+        for (const holder of holders) holder.atMs += (need * holder.gapMs) / holders.length;
+    }
+    for (const index of orphans) {
+      const source = soonestFree(sources);
+      if (!source) return;
+      holdings.add(this.#paths.indexOf(source.path), index);
+      this.#fill(index, this.#assembly.missing(index), [source], margin);
+    }
+    this.#relieve(holdings, sources, last);
+  }
+
+  /** No proxy that holds the generation has brought anything for long. */
+  #isOrphan(holdings: Holdings, index: number, nowMs: number): boolean {
+    return this.#paths.every(
+      (path, proxyIndex) =>
+        !holdings.holds(proxyIndex, index) || path.gone || path.loss.isUseless || nowMs - path.lastArrivalMs > LATE_MS,
+    );
+  }
+
+  /** A proxy with nothing to send takes over the last generation of the proxy that would be ready last. */
+  #relieve(holdings: Holdings, sources: readonly Source[], last: readonly (number | undefined)[]): void {
+    const free = soonestFree(sources);
+    const late = [...sources.keys()]
+      .filter((at) => last[at] !== undefined)
+      .sort((a, b) => sources[b]!.atMs - sources[a]!.atMs)[0];
+    if (!free || late === undefined) return;
+    const index = last[late]!;
+    const takesMs = LATE_MS + this.#assembly.missing(index) * free.gapMs;
+    if (sources[late]!.atMs > free.atMs + takesMs) holdings.add(this.#paths.indexOf(free.path), index);
   }
 
   /** A packet that comes after this time leaves none to ask again before the chunk's end. */

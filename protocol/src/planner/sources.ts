@@ -123,6 +123,13 @@ export function soonestNew(sources: readonly Source[]): Source | undefined {
   return isAnyFree ? best : undefined;
 }
 
+/** The source that could bring a new packet first, among those that may get more. */
+export function soonestFree(sources: readonly Source[]): Source | undefined {
+  let best: Source | undefined;
+  for (const source of sources) if (isFree(source) && source.atMs < (best?.atMs ?? Infinity)) best = source;
+  return best;
+}
+
 /** Gives the source the next packet; if it may not have more yet, the packet only takes its time there. */
 export function orderFrom(source: Source, generationIndex: number): void {
   if (isFree(source)) source.path.orderMore(generationIndex, source.soonestMs);

@@ -5,7 +5,7 @@
  * what was decided loses its majority later. The end of the body waits for those who may still contradict its length.
  * Pure: time arrives as `nowMs`. Rules: protocol.md §5.2 and §9.1.
  */
-import type { Rejection } from "@tributary/contract";
+import { strongValidator, type Rejection } from "@tributary/contract";
 import { LIMITS, TIMING } from "../limits";
 import type { PlanHead } from "../types";
 import type { ByteCheck } from "./assembly";
@@ -35,15 +35,17 @@ export function verdictOf(
 
 /**
  * Plans with different statements cannot be of one body. Validators are not part of it, because servers behind one name
- * may give the same bytes different ones. Nor is the length of the whole resource, because it may grow.
+ * may give the same bytes different ones, unless proxies read parts of the body. Nor is the length of the whole resource, because it may grow.
  */
 export function statementOf({
   status,
   totalBytes,
   headers,
+  reads,
 }: Pick<PlanHead, "status" | "totalBytes" | "headers"> & Partial<PlanHead>): string {
   const range = status === 206 ? (headers["content-range"]?.split("/")[0] ?? "").trim() : "";
-  return `status ${status}, ${totalBytes} bytes${range && `, ${range}`}`;
+  const version = reads ? `, parts of ${strongValidator({ headers })}` : "";
+  return `status ${status}, ${totalBytes} bytes${range && `, ${range}`}${version}`;
 }
 
 /** Why a proxy rejects a request may be a statement about the body. Other rejections tell only of the proxy. */

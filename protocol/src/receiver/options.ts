@@ -7,12 +7,15 @@ import { BLOCK_BYTES, type ObjectName } from "@tributary/contract/tree";
 import type { Codec } from "../codec";
 import { LIMITS } from "../limits";
 import type { Beginning, KnownPath } from "../planner/known";
-import type { MutpMode, RequestFrame } from "../types";
+import type { MutpMode, RequestFrame, Sharing } from "../types";
 import { encodeFrame, parseFrame } from "../wire/frames";
 import type { PacketFate } from "./proxy-state";
 
 /** Called for each data frame as it is counted. A frame that could not be read has generation 0. */
 export type OnPacket = (atMs: number, proxyIndex: number, generationIndex: number, fate: PacketFate) => void;
+
+/** Of a body whose length is not known beforehand, each proxy reads so many generations first. */
+const FIRST_GENERATIONS = 2;
 
 export interface ReceiverOptions {
   requestId: number;
@@ -50,6 +53,11 @@ export interface ReceiverOptions {
    * bytes on which they agree are handed on. A single proxy is believed.
    */
   hash?: (bytes: Uint8Array) => Uint8Array;
+  /**
+   * Mode `coded`: the proxies read the chunk from its origin together, once, and get from each other what they lack.
+   * The ids of the proxies by Origo's list. Each proxy is then believed.
+   */
+  sharing?: readonly string[];
   onPacket?: OnPacket;
 }
 
@@ -79,7 +87,8 @@ function sizesOf(options: ReceiverOptions): Pick<RequestFrame, "symbolBytes" | "
   const coded = mode === "coded" ? LIMITS.codedGenerationSizeDefault : undefined;
   if (!object) {
     const { symbolBytes = LIMITS.symbolBytesDefault } = options;
-    return { symbolBytes, generationSize: options.generationSize ?? coded ?? LIMITS.generationSizeDefault };
+    const usual = options.sharing ? LIMITS.sharedGenerationSizeDefault : (coded ?? LIMITS.generationSizeDefault);
+    return { symbolBytes, generationSize: options.generationSize ?? usual };
   }
   const { symbolBytes = LIMITS.objectSymbolBytes } = options;
   const { generationSize = coded ?? LIMITS.objectGenerationSizeDefault } = options;
@@ -92,8 +101,23 @@ export function wantsDigests({ hash, object, proxyCount }: ReceiverOptions): boo
   return hash !== undefined && object === undefined && proxyCount > 1;
 }
 
+/** Each proxy's request names all of them. A proxy's part is as large as its share. */
+export function sharingOf(
+  options: ReceiverOptions,
+  beginnings: readonly Beginning[],
+): Omit<Sharing, "ownIndex"> | undefined {
+  const { sharing, mode, object, range } = options;
+  if (!sharing || mode !== "coded" || object || sharing.length < 2) return undefined;
+  const readers = sharing.map((id, index) => {
+    const { start, end } = beginnings[index]!.share;
+    return { id, weight: Math.max(1, end - start) };
+  });
+  return { readers, firstGenerations: range ? 0 : FIRST_GENERATIONS };
+}
+
 /** Throws if the proxies' parser would refuse the request. */
-export function checkRequest(request: RequestFrame, { share }: Beginning): void {
-  const checked = parseFrame(encodeFrame(request.mode === "coded" ? { ...request, share } : request));
+export function checkRequest(request: RequestFrame, { share }: Beginning, sharing: ReturnType<typeof sharingOf>): void {
+  const shared = sharing ? { sharing: { ...sharing, ownIndex: 0 } } : {};
+  const checked = parseFrame(encodeFrame(request.mode === "coded" ? { ...request, ...shared, share } : request));
   if (checked.type === "parseError") throw new RangeError(checked.rejection.message);
 }

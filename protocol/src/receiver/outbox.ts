@@ -6,7 +6,7 @@
 import { FEEDBACK_EVERY_PACKETS_DEFAULT, TIMING } from "../limits";
 import type { Beginning } from "../planner/known";
 import type { Planner } from "../planner/planner";
-import type { FinalReason, Frame, RequestFrame } from "../types";
+import type { FinalReason, Frame, RequestFrame, Sharing } from "../types";
 import type { DigestAgreement } from "./agreement";
 import type { Assembly } from "./assembly";
 import { NOTHING_RECEIVED } from "./feedback";
@@ -31,6 +31,7 @@ export class Outbox {
   readonly #everyMsWanted: number | undefined;
   readonly #agreement: DigestAgreement | undefined;
   readonly #proofs: ObjectProofs | undefined;
+  readonly #sharing: Omit<Sharing, "ownIndex"> | undefined;
   #assembly: Assembly | undefined;
   #planner: Planner | undefined;
   #plannedMs = -1;
@@ -41,8 +42,8 @@ export class Outbox {
     beginnings: readonly Beginning[],
     proxies: readonly ProxyState[],
     options: Pick<ReceiverOptions, "feedbackEveryPackets" | "feedbackEveryMs">,
-    agreement: DigestAgreement | undefined,
-    proofs: ObjectProofs | undefined,
+    { agreement, proofs }: { agreement: DigestAgreement | undefined; proofs: ObjectProofs | undefined },
+    sharing: Omit<Sharing, "ownIndex"> | undefined,
   ) {
     this.#request = request;
     this.#beginnings = beginnings;
@@ -51,6 +52,7 @@ export class Outbox {
     this.#everyMsWanted = options.feedbackEveryMs;
     this.#agreement = agreement;
     this.#proofs = proofs;
+    this.#sharing = sharing;
   }
 
   /** Call it when a plan is adopted. `planner` is given in mode `coded` only. */
@@ -90,7 +92,9 @@ export class Outbox {
   requestTo(proxyIndex: number, nowMs: number): RequestFrame {
     if (this.#request.mode !== "coded") return this.#request;
     const beginning = this.#beginnings[proxyIndex]!;
-    return { ...this.#request, ...beginning, share: this.#planner?.shareFor(proxyIndex, nowMs) ?? beginning.share };
+    const share = this.#planner?.shareFor(proxyIndex, nowMs) ?? beginning.share;
+    const sharing = this.#sharing && { sharing: { ...this.#sharing, ownIndex: proxyIndex } };
+    return { ...this.#request, ...beginning, share, ...sharing };
   }
 
   #nextFrame(proxy: ProxyState, proxyIndex: number, closed: boolean, nowMs: number): Frame | undefined {

@@ -76,6 +76,12 @@ export function otherAnswer(ours: PlanHead, theirs: PlanHead): Rejection | undef
   return { kind: "bodyDiffers", message };
 }
 
+/** Parts of an answer may be joined only if each has the same strong validator (RFC 9110 §8.8.1). */
+export function sharingFault(head: PlanHead, isAsked: boolean): Rejection | undefined {
+  if (!head.reads || (isAsked && strongValidator(head) !== undefined)) return undefined;
+  return { kind: "planMismatch", message: "The proxy reads a part of the chunk although parts may not be joined." };
+}
+
 /** An answer to a range must not be longer than the range. */
 export function rangeExceeded({ range }: RequestFrame, { status, totalBytes }: PlanHead): Rejection | undefined {
   if (status !== 206 || !range) return undefined;

@@ -8,13 +8,13 @@ import type { Rejection } from "@tributary/contract";
 import type { Codec } from "../codec";
 import { geometryOf, isRejection, type Geometry } from "../geometry";
 import { LIMITS, TIMING } from "../limits";
-import { beginningsOf, type Beginning, type KnownPath } from "../planner/known";
-import type { Planner } from "../planner/planner";
+import { beginningsOf } from "../planner/known";
+import type { Planner, PlannerOptions } from "../planner/planner";
 import type { DataFrame, FinalReason, Frame, PlanHead, ProofFrame, RequestFrame } from "../types";
 import { dataHeaderBytes, encodeFrame, parseFrame } from "../wire/frames";
 import { checkOf, DigestAgreement, Patience, undecided, verdictOf } from "./agreement";
 import { Assembly } from "./assembly";
-import { checkRequest, requestOf, wantsDigests, type OnPacket, type ReceiverOptions } from "./options";
+import { checkRequest, requestOf, sharingOf, wantsDigests, type OnPacket, type ReceiverOptions } from "./options";
 import { Outbox } from "./outbox";
 import { statsOf, type ReceiverEvent, type ReceiverStats } from "./outcome";
 import * as plans from "./plan-check";
@@ -38,10 +38,9 @@ export class Receiver {
   readonly #request: RequestFrame;
   readonly #codec: Codec;
   readonly #startMs: number;
-  readonly #packetBytes: number;
-  readonly #known: readonly (KnownPath | undefined)[];
-  readonly #beginnings: readonly Beginning[];
+  readonly #paths: Pick<PlannerOptions, "beginnings" | "known" | "packetBytes">;
   readonly #proofs: ObjectProofs | undefined;
+  readonly #sharing: ReturnType<typeof sharingOf>;
   readonly #hash: ReceiverOptions["hash"];
   /** Undefined if the proxies are not asked for digests. */
   readonly #agreement: DigestAgreement | undefined;
@@ -66,17 +65,20 @@ export class Receiver {
 
   constructor(options: ReceiverOptions) {
     this.#request = requestOf(options);
-    this.#packetBytes = this.#request.symbolBytes + dataHeaderBytes("seed", 0);
-    this.#known = Array.from({ length: options.proxyCount }, (_, index) => options.known?.[index]);
-    this.#beginnings = beginningsOf(this.#known, this.#request, this.#packetBytes);
-    checkRequest(this.#request, this.#beginnings[0]!);
+    const packetBytes = this.#request.symbolBytes + dataHeaderBytes("seed", 0);
+    const known = Array.from({ length: options.proxyCount }, (_, index) => options.known?.[index]);
+    const beginnings = beginningsOf(known, this.#request, packetBytes);
+    this.#paths = { beginnings, known, packetBytes };
+    this.#sharing = sharingOf(options, beginnings);
+    checkRequest(this.#request, beginnings[0]!, this.#sharing);
     this.#codec = options.codec;
     this.#startMs = options.nowMs;
     this.#proxies = votersOf(options.proxyCount, options.operators).map(newProxy);
     this.#hash = options.hash;
     this.#agreement = wantsDigests(options) ? new DigestAgreement(options.proxyCount, options.operators) : undefined;
     this.#proofs = proofsOf(options, this.#request);
-    this.#outbox = new Outbox(this.#request, this.#beginnings, this.#proxies, options, this.#agreement, this.#proofs);
+    const checks = { agreement: this.#agreement, proofs: this.#proofs };
+    this.#outbox = new Outbox(this.#request, beginnings, this.#proxies, options, checks, this.#sharing);
     this.#renewsSessions = options.renewsSessions ?? false;
     this.#onPacket = options.onPacket;
   }
@@ -187,11 +189,16 @@ export class Receiver {
 
   stats(): ReceiverStats {
     const proxies = this.#proxies.map((proxy, index) =>
-      statsNow(proxy, this.#planner?.knownOf(index, this.#packetBytes)),
+      statsNow(proxy, this.#planner?.knownOf(index, this.#paths.packetBytes)),
     );
-    const agreeingOperators = this.#agreement?.agreeingOperators ?? 0;
+    const agreeingOperators = this.#voting?.agreeingOperators ?? 0;
     const counts = { proxies, agreeingOperators, feedbackFrames: this.#outbox.feedbackFrames };
     return statsOf(counts, this.#firstPacketMs, this.#geometry, this.#assembly);
+  }
+
+  /** Of a chunk that proxies read together, no two of them can confirm the bytes. */
+  get #voting(): DigestAgreement | undefined {
+    return this.#head?.reads ? undefined : this.#agreement;
   }
 
   free(): void {
@@ -246,6 +253,7 @@ export class Receiver {
   #handlePlan(proxy: ProxyState, head: PlanHead, nowMs: number): void {
     const wrong =
       (this.#proofs && plans.differenceOf(this.#proofs.head, head)) ??
+      plans.sharingFault(head, this.#sharing !== undefined) ??
       (this.#head ? undefined : this.#adopt(head, nowMs));
     if (wrong) return this.#failProxy(proxy, wrong, nowMs, true);
     proxy.plan = head;
@@ -262,8 +270,9 @@ export class Receiver {
     proxy.planned = true;
     proxy.stats.state = "active";
     proxy.feedbackDueMs = nowMs + this.#outbox.everyMs;
-    this.#planner?.handleHeard(this.#proxies.indexOf(proxy), proxy.early[0]?.atMs ?? nowMs);
-    for (const { frame, atMs } of proxy.early.splice(0)) this.#addData(proxy, frame, atMs);
+    const { plan, early } = proxy;
+    this.#planner?.handleHeard(this.#proxies.indexOf(proxy), early[0]?.atMs ?? nowMs, plan?.reads);
+    for (const { frame, atMs } of early.splice(0)) this.#addData(proxy, frame, atMs);
     if (this.#assembly!.isComplete) this.#complete(nowMs);
   }
 
@@ -276,11 +285,10 @@ export class Receiver {
     this.#head = head;
     this.#geometry = geometry;
     this.#assembly?.free();
-    this.#assembly = new Assembly(geometry, mode, this.#codec, this.#proofs ?? checkOf(this.#agreement, this.#hash));
+    this.#assembly = new Assembly(geometry, mode, this.#codec, this.#proofs ?? checkOf(this.#voting, this.#hash));
     if (mode === "coded") {
-      const [beginnings, known, packetBytes] = [this.#beginnings, this.#known, this.#packetBytes];
-      const world = { geometry, assembly: this.#assembly, beginnings, known, packetBytes, nowMs };
-      this.#planner = plannerFor(world, this.#proxies);
+      const world = { ...this.#paths, geometry, assembly: this.#assembly, nowMs };
+      this.#planner = plannerFor(world, this.#proxies, head.reads && this.#sharing);
     }
     this.#outbox.begin(this.#assembly, this.#planner);
     return undefined;
@@ -294,7 +302,7 @@ export class Receiver {
     if (!this.#confirmed || this.#closed) return;
     if (this.#agreement && isOutvoted(plans.wordsOn(this.#head!, this.#proxies)))
       return this.#fail(undecided("planMismatch", "plans"), nowMs);
-    if (this.#agreement) this.#settleDigests(this.#agreement, this.#geometry!.generationCount, nowMs);
+    if (this.#voting) this.#settleDigests(this.#voting, this.#geometry!.generationCount, nowMs);
     this.#noteProgress(nowMs);
     if (this.#assembly!.isComplete) this.#complete(nowMs);
   }
@@ -397,7 +405,7 @@ export class Receiver {
     if (!innovative) return;
     this.#excludeLiars(nowMs);
     this.#noteProgress(nowMs);
-    if (this.#agreement && assembly.isSolved(this.#agreement.decidedCount)) this.#unsettled = true;
+    if (this.#voting && assembly.isSolved(this.#voting.decidedCount)) this.#unsettled = true;
   }
 
   /** A piece that has become known is confirmed to all proxies, so that they do not send its proof again. */

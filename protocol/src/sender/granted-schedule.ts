@@ -6,8 +6,11 @@
 import { symbolsIn, type Geometry } from "../geometry";
 import { LIMITS } from "../limits";
 import { firstPackets, runsOf, symbolsOf } from "../packet-order";
-import type { GrantedRun, GrantFrame, Share } from "../types";
+import { firstOfSpans } from "../sharing";
+import type { ChunkSource, GenerationSpan, GrantedRun, GrantFrame, Share } from "../types";
 import type { Schedule } from "./schedule";
+
+const WHOLE: Share = { start: 0, end: 65535, firstGeneration: 0 };
 
 export class GrantedSchedule implements Schedule {
   /** 0 before the first grant: grants count from 1. */
@@ -33,24 +36,26 @@ export class GrantedSchedule implements Schedule {
   readonly #symbolsSent: Uint8Array;
   readonly #geometry: Geometry;
   readonly #share: Share;
+  /** The proxy reads only these generations. It sends their source symbols first, and others coded. */
+  readonly #reads: readonly GenerationSpan[] | undefined;
 
-  /** `limit`: how many packets may be sent before the first grant. */
-  constructor(geometry: Geometry, share: Share, limit: number) {
+  /** `limit`: how many packets may be sent before the first grant. `reads`: what the proxy reads, if it is not all. */
+  constructor(geometry: Geometry, share: Share, limit: number, reads?: readonly GenerationSpan[]) {
     this.#geometry = geometry;
-    this.#share = share;
-    this.#runs = runsOf(firstPackets(geometry, share, limit), 0, Infinity);
+    this.#share = reads ? WHOLE : share;
+    this.#reads = reads;
+    const first = reads ? firstOfSpans(geometry, reads, limit) : firstPackets(geometry, share, limit);
+    this.#runs = runsOf(first, 0, Infinity);
     this.#sequences = new Array<number[] | undefined>(geometry.generationCount);
     this.#symbolsSent = new Uint8Array(geometry.generationCount);
   }
 
-  next(availableBytes: number): number | undefined {
+  next(availableBytes: number, source?: Pick<ChunkSource, "has" | "want">): number | undefined {
+    if (source?.has && !this.#turnTo(source)) return undefined;
     const run = this.#runs[this.#at];
     if (run === undefined) return undefined;
     const index = run.generationIndex;
-    const { generationSize, symbolBytes, totalBytes } = this.#geometry;
-    const own = this.#ownSymbol(index);
-    const upTo = own === undefined ? (index + 1) * generationSize : index * generationSize + own + 1;
-    const endBytes = Math.min(upTo * symbolBytes, totalBytes);
+    const { own, endBytes } = this.#needOf(index);
     this.wantedBytes = Math.max(this.wantedBytes, endBytes);
     if (availableBytes < endBytes) return undefined;
     this.symbolIndex = own;
@@ -61,6 +66,34 @@ export class GrantedSchedule implements Schedule {
       this.#taken = 0;
     }
     return index;
+  }
+
+  /** The source symbol of the generation that comes next, if one does, and the bytes that the next packet needs. */
+  #needOf(index: number): { own: number | undefined; startBytes: number; endBytes: number } {
+    const { generationSize, symbolBytes, totalBytes } = this.#geometry;
+    const own = this.#ownSymbol(index);
+    const first = index * generationSize + (own ?? 0);
+    const end = own === undefined ? (index + 1) * generationSize : first + 1;
+    return { own, startBytes: first * symbolBytes, endBytes: Math.min(end * symbolBytes, totalBytes) };
+  }
+
+  /** Takes the first granted packet whose bytes are there out of its turn. The source may get those of the others. */
+  #turnTo(source: Pick<ChunkSource, "has" | "want">): boolean {
+    for (let at = this.#at; at < this.#runs.length; at++) {
+      const run = this.#runs[at]!;
+      const { startBytes, endBytes } = this.#needOf(run.generationIndex);
+      if (!source.has!(startBytes, endBytes)) source.want?.(startBytes, endBytes);
+      else if (at === this.#at) return true;
+      else {
+        const current = this.#runs[this.#at]!;
+        this.#runs[this.#at] = { ...current, count: current.count - this.#taken };
+        this.#runs.splice(at, 1);
+        this.#runs.splice(this.#at, 0, run);
+        this.#taken = 0;
+        return true;
+      }
+    }
+    return false;
   }
 
   following(index: number, limit: number): number {
@@ -121,6 +154,7 @@ export class GrantedSchedule implements Schedule {
   /** The next source symbol of the share in this generation; undefined when a coded packet is due. */
   #ownSymbol(index: number): number | undefined {
     if (index < this.#share.firstGeneration) return undefined;
+    if (this.#reads && !this.#reads.some(({ from, end }) => index >= from && index < end)) return undefined;
     const symbolCount = symbolsIn(this.#geometry, index);
     if (this.#symbols.count !== symbolCount)
       this.#symbols = { count: symbolCount, own: symbolsOf(this.#share, symbolCount) };

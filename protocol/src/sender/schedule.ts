@@ -6,14 +6,14 @@
 import { symbolsIn, type Geometry } from "../geometry";
 import { REORDER_PACKETS } from "../limits";
 import { below } from "../rng";
-import type { FeedbackFrame, Rng } from "../types";
+import type { ChunkSource, FeedbackFrame, Rng } from "../types";
 
 /** `item` is a symbol index (uncoded) or a generation index (coded). */
 export interface Schedule {
   /** The client's reports and orders give use for the first `wantedBytes` of the body. */
   readonly wantedBytes: number;
   /** The next item to send, now in transit; undefined when nothing is sendable. */
-  next(availableBytes: number): number | undefined;
+  next(availableBytes: number, source?: Pick<ChunkSource, "has" | "want">): number | undefined;
   /** How many packets of `item` come right after the one just given, as far as that is decided; at most `limit`. */
   following(item: number, limit: number): number;
   /** Takes the client's cumulative report. A stale one changes nothing. */

@@ -110,8 +110,8 @@ export class Sender {
     const geometry = geometryOf(head.totalBytes, this.#request.symbolBytes, this.#request.generationSize);
     if (isRejection(geometry)) return this.handleFailure(geometry);
     const coded = this.#supplyFor?.(geometry, source) ?? new CodedSymbols(this.#encoders, this.#rng, geometry, source);
-    const announcer = this.#announcerFor(geometry, source);
-    this.#body = { head, source, geometry, schedule: this.#scheduleFor(geometry), coded, announcer };
+    const announcer = head.reads ? undefined : this.#announcerFor(geometry, source);
+    this.#body = { head, source, geometry, schedule: this.#scheduleFor(geometry, head.reads), coded, announcer };
     this.#queuePlan();
   }
 
@@ -120,11 +120,11 @@ export class Sender {
     return this.#request.digests && source.digest ? digestAnnouncer(this.requestId, geometry, source) : undefined;
   }
 
-  #scheduleFor(geometry: Geometry): Schedule {
+  #scheduleFor(geometry: Geometry, reads?: PlanHead["reads"]): Schedule {
     const { mode, windowPackets, share } = this.#request;
     if (mode === "uncoded-mutp") return new RandomSchedule(geometry, windowPackets, this.#rng);
     if (mode === "coded-mutp") return new RarestGenerationSchedule(geometry, windowPackets);
-    return new GrantedSchedule(geometry, share!, windowPackets);
+    return new GrantedSchedule(geometry, share!, windowPackets, reads);
   }
 
   /** The chunk cannot be delivered. REJECT is repeated until the client's final feedback. */
@@ -265,7 +265,7 @@ export class Sender {
 
   #nextData(body: Body, nowMs: number): Uint8Array | undefined {
     const { schedule } = body;
-    const item = this.#awaited ?? schedule.next(body.source.availableBytes);
+    const item = this.#awaited ?? schedule.next(body.source.availableBytes, body.source);
     if (item === undefined) return undefined;
     const symbol = this.#sourceSymbol(schedule, item);
     const coded = symbol === undefined && body.coded.next(item, (limit) => schedule.following(item, limit));

@@ -107,6 +107,39 @@ const frames: [string, Frame][] = [
   ],
   ["digestsHeard", { type: "digestsHeard", requestId: 3, digestCount: 65_535 }],
   ["empty grant", { type: "grant", requestId: 5, grantSequence: 1, fromSequence: 0, base: 0, runs: [] }],
+  [
+    "plan of a part",
+    {
+      type: "plan",
+      requestId: 3,
+      head: {
+        status: 200,
+        totalBytes: 1,
+        serverFetchMs: 0,
+        headers: { etag: '"1"' },
+        reads: [
+          { from: 0, end: 2 },
+          { from: 65_534, end: 65_535 },
+        ],
+      },
+    },
+  ],
+  [
+    "request for a part",
+    {
+      ...request,
+      mode: "coded",
+      share: { start: 0, end: 65_535, firstGeneration: 0 },
+      sharing: {
+        ownIndex: 1,
+        firstGenerations: 2,
+        readers: [
+          { id: "first", weight: 1 },
+          { id: "é", weight: 65_535 },
+        ],
+      },
+    },
+  ],
   ["ping", { type: "ping", token: 1 }],
   ["pong", { type: "pong", token: 2 }],
 ];
@@ -173,6 +206,41 @@ test("frames: another protocol version is refused with its number", () => {
     requestId: 7,
     rejection: { kind: "versionUnsupported", got: 1, limit: 2 },
   });
+});
+
+const sharing = { ownIndex: 0, firstGenerations: 0, readers: [{ id: "a", weight: 1 }] };
+const readers = Array.from({ length: LIMITS.readersMax + 1 }, () => sharing.readers[0]!);
+test.each([
+  ["no readers", { readers: [] }],
+  ["too many readers", { readers }],
+  ["a place that no reader has", { ownIndex: 1 }],
+  ["a reader without weight", { readers: [{ id: "a", weight: 0 }] }],
+  ["a reader with a long id", { readers: [{ id: "a".repeat(LIMITS.readerIdBytesMax + 1), weight: 1 }] }],
+])("frames: a request for a part with %s is refused", (_name, change) => {
+  const share = { start: 0, end: 1, firstGeneration: 0 };
+  const asked: RequestFrame = { ...request, mode: "coded", share, sharing: { ...sharing, ...change } };
+  expect(parseFrame(encodeFrame(asked))).toMatchObject({
+    type: "parseError",
+    rejection: { limit: expect.any(Number) },
+  });
+});
+
+test("frames: the longest request for a part fits a message", () => {
+  const share = { start: 0, end: 1, firstGeneration: 0 };
+  const reader = { id: "a".repeat(LIMITS.readerIdBytesMax), weight: 1 };
+  const most = { ...sharing, readers: readers.slice(1).map(() => reader) };
+  const texts = { url: "h".repeat(LIMITS.urlBytesMax), token: "t".repeat(LIMITS.tokenBytesMax) };
+  const asked: RequestFrame = { ...request, ...texts, mode: "coded", share, sharing: most };
+  asked.pageOrigin = "p".repeat(LIMITS.pageOriginBytesMax);
+  expect(parseFrame(encodeFrame(asked)).type).toBe("request");
+});
+
+test("frames: a plan of a part without a span reads nothing, and an inverted span is refused", () => {
+  const head = { status: 200, totalBytes: 1, headers: {}, serverFetchMs: 0 };
+  const planOf = (reads: { from: number; end: number }[]) =>
+    parseFrame(encodeFrame({ type: "plan", requestId: 1, head: { ...head, reads } }));
+  expect(planOf([])).toMatchObject({ head: { reads: [{ from: 0, end: 0 }] } });
+  expect(planOf([{ from: 2, end: 1 }])).toMatchObject({ type: "parseError", rejection: { kind: "spanInverted" } });
 });
 
 test("frames: a data frame over the limit is refused, and the longest allowed one is accepted", () => {

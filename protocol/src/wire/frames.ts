@@ -4,7 +4,7 @@
  */
 import { type ByteRange, type Rejection, rejectionOf } from "@tributary/contract";
 import { DIGEST_BYTES } from "@tributary/contract/tree";
-import { LIMITS, PROTOCOL_VERSION } from "../limits";
+import { LIMITS, PROTOCOL_VERSION, SHARING_VERSION } from "../limits";
 import { rejection } from "../geometry";
 import type {
   Coding,
@@ -13,11 +13,14 @@ import type {
   FeedbackFrame,
   FinalReason,
   Frame,
+  GenerationSpan,
   GrantedRun,
   GrantFrame,
   ParseError,
+  PlanHead,
   ProofFrame,
   RequestFrame,
+  Sharing,
 } from "../types";
 import { Malformed, Reader, refuse } from "./reader";
 
@@ -29,6 +32,7 @@ export const FRAME_TYPE = {
   end: 0x05,
   digest: 0x06,
   proof: 0x07,
+  partPlan: 0x08,
   dataSystematic: 0x10,
   dataSeed: 0x11,
   dataVector: 0x12,
@@ -102,17 +106,20 @@ function parseBody(reader: Reader, frameBytes: number): Frame {
   }
   const version = type === FRAME_TYPE.request ? reader.u8() : PROTOCOL_VERSION;
   const requestId = (reader.requestId = reader.u32());
-  if (version !== PROTOCOL_VERSION) {
+  const isSharing = type === FRAME_TYPE.request && version === SHARING_VERSION;
+  if (version !== PROTOCOL_VERSION && !isSharing) {
     refuse("versionUnsupported", "The protocol version is not supported", version, PROTOCOL_VERSION);
   }
   switch (type) {
     case FRAME_TYPE.request:
-      return parseRequest(reader, requestId);
+      return parseRequest(reader, requestId, isSharing);
     case FRAME_TYPE.pending:
       reader.end();
       return { type: "pending", requestId };
     case FRAME_TYPE.plan:
-      return parsePlan(reader, requestId);
+      return parsePlan(reader, requestId, false);
+    case FRAME_TYPE.partPlan:
+      return parsePlan(reader, requestId, true);
     case FRAME_TYPE.reject:
       return parseReject(reader, requestId);
     case FRAME_TYPE.end: {
@@ -147,7 +154,7 @@ function parseBody(reader: Reader, frameBytes: number): Frame {
   }
 }
 
-function parseRequest(reader: Reader, requestId: number): RequestFrame {
+function parseRequest(reader: Reader, requestId: number, isSharing: boolean): RequestFrame {
   const mode = MODES[reader.within(reader.u8(), 0, MODES.length - 1, "mode")]!;
   const symbolBytes = reader.within(reader.u16(), LIMITS.symbolBytesMin, LIMITS.symbolBytesMax, "symbolBytes");
   const generationSize = reader.within(reader.u16(), 1, LIMITS.generationSizeMax, "generationSize");
@@ -168,6 +175,7 @@ function parseRequest(reader: Reader, requestId: number): RequestFrame {
   const pageOrigin =
     flags & FLAG_PAGE_ORIGIN ? reader.text(reader.u16(), LIMITS.pageOriginBytesMax, "pageOrigin") : undefined;
   const url = reader.text(reader.u16(), LIMITS.urlBytesMax, "url");
+  const sharing = isSharing ? parseSharing(reader) : undefined;
   reader.end();
   const frame: RequestFrame = { type: "request", requestId, mode, symbolBytes, generationSize, windowPackets, url };
   if (range) frame.range = range;
@@ -178,7 +186,21 @@ function parseRequest(reader: Reader, requestId: number): RequestFrame {
   else if (flags & FLAG_NO_CACHE) frame.cache = "no-cache";
   if (flags & FLAG_DIGESTS) frame.digests = true;
   if (flags & FLAG_PROOFS) frame.proofs = true;
+  if (sharing) frame.sharing = sharing;
   return frame;
+}
+
+function parseSharing(reader: Reader): Sharing {
+  const ownIndex = reader.u8();
+  const firstGenerations = reader.u16();
+  const count = reader.within(reader.u8(), 1, LIMITS.readersMax, "readerCount");
+  const readers: Sharing["readers"][number][] = [];
+  while (readers.length < count) {
+    const weight = reader.within(reader.u16(), 1, 65535, "readerWeight");
+    readers.push({ weight, id: reader.text(reader.u8(), LIMITS.readerIdBytesMax, "readerId") });
+  }
+  reader.within(ownIndex, 0, count - 1, "readerIndex");
+  return { ownIndex, firstGenerations, readers };
 }
 
 function parseGrant(reader: Reader, requestId: number): GrantFrame {
@@ -192,7 +214,7 @@ function parseGrant(reader: Reader, requestId: number): GrantFrame {
   return { type: "grant", requestId, grantSequence, fromSequence, base, runs };
 }
 
-function parsePlan(reader: Reader, requestId: number): Frame {
+function parsePlan(reader: Reader, requestId: number, isOfPart: boolean): Frame {
   const status = reader.within(reader.u16(), 100, 599, "status");
   const totalBytes = reader.within(reader.u32(), 0, LIMITS.chunkBytesMax, "totalBytes");
   const serverFetchMs = reader.u32();
@@ -202,8 +224,24 @@ function parsePlan(reader: Reader, requestId: number): Frame {
     const name = reader.text(reader.u8(), 255, "headerName");
     headers[name] = reader.text(reader.u16(), LIMITS.headerValueBytesMax, "headerValue");
   }
+  const head: PlanHead = { status, totalBytes, headers, serverFetchMs };
+  if (isOfPart) head.reads = parseSpans(reader);
   reader.end();
-  return { type: "plan", requestId, head: { status, totalBytes, headers, serverFetchMs } };
+  return { type: "plan", requestId, head };
+}
+
+/** A list of spans is never empty. */
+const NO_SPAN: GenerationSpan = { from: 0, end: 0 };
+
+function parseSpans(reader: Reader): GenerationSpan[] {
+  const count = reader.within(reader.u8(), 1, LIMITS.readSpansMax, "spanCount");
+  const spans: GenerationSpan[] = [];
+  while (spans.length < count) {
+    const span = { from: reader.u16(), end: reader.u16() };
+    if (span.end < span.from) refuse("spanInverted", "The span ends before it starts", span.end, span.from);
+    spans.push(span);
+  }
+  return spans;
 }
 
 function parseDigest(reader: Reader, requestId: number): DigestFrame {
@@ -325,10 +363,17 @@ export function encodeFrame(frame: Frame): Uint8Array {
       const entries = Object.entries(frame.head.headers).map(
         ([name, value]) => [utf8.encode(name), utf8.encode(value)] as const,
       );
-      const size = entries.reduce((sum, [name, value]) => sum + 3 + name.length + value.length, 16);
-      const writer = new Writer(size).u8(FRAME_TYPE.plan).u32(frame.requestId).u16(frame.head.status);
+      const reads = frame.head.reads?.length === 0 ? [NO_SPAN] : frame.head.reads;
+      const ownBytes = 16 + (reads ? 1 + 4 * reads.length : 0);
+      const size = entries.reduce((sum, [name, value]) => sum + 3 + name.length + value.length, ownBytes);
+      const writer = new Writer(size)
+        .u8(reads ? FRAME_TYPE.partPlan : FRAME_TYPE.plan)
+        .u32(frame.requestId)
+        .u16(frame.head.status);
       writer.u32(frame.head.totalBytes).u32(Math.round(frame.head.serverFetchMs)).u8(entries.length);
       for (const [name, value] of entries) writer.u8(name.length).put(name).u16(value.length).put(value);
+      if (reads) writer.u8(reads.length);
+      for (const { from, end } of reads ?? []) writer.u16(from).u16(end);
       return writer.bytes;
     }
     case "reject":
@@ -367,8 +412,14 @@ function encodeRequest(frame: RequestFrame): Uint8Array {
   const token = frame.token === undefined ? undefined : utf8.encode(frame.token);
   const pageOrigin = frame.pageOrigin === undefined ? undefined : utf8.encode(frame.pageOrigin);
   const textBytes = [token, pageOrigin].reduce((sum, text) => sum + (text ? 2 + text.length : 0), url.length);
-  const writer = new Writer(16 + (frame.range ? 12 : 0) + (frame.share ? 6 : 0) + textBytes);
-  writer.u8(FRAME_TYPE.request).u8(PROTOCOL_VERSION).u32(frame.requestId).u8(MODES.indexOf(frame.mode));
+  const readers = frame.sharing?.readers.map(({ id, weight }) => ({ weight, id: utf8.encode(id) })) ?? [];
+  const sharingBytes = frame.sharing ? readers.reduce((sum, { id }) => sum + 3 + id.length, 4) : 0;
+  const writer = new Writer(16 + (frame.range ? 12 : 0) + (frame.share ? 6 : 0) + textBytes + sharingBytes);
+  writer
+    .u8(FRAME_TYPE.request)
+    .u8(frame.sharing ? SHARING_VERSION : PROTOCOL_VERSION)
+    .u32(frame.requestId)
+    .u8(MODES.indexOf(frame.mode));
   writer.u16(frame.symbolBytes).u16(frame.generationSize).u16(frame.windowPackets);
   const parts = (frame.range ? FLAG_RANGE : 0) | (frame.share ? FLAG_SHARE : 0) | (token ? FLAG_TOKEN : 0);
   const more =
@@ -378,7 +429,10 @@ function encodeRequest(frame: RequestFrame): Uint8Array {
   if (frame.share) writer.u16(frame.share.start).u16(frame.share.end).u16(frame.share.firstGeneration);
   if (token) writer.u16(token.length).put(token);
   if (pageOrigin) writer.u16(pageOrigin.length).put(pageOrigin);
-  return writer.u16(url.length).put(url).bytes;
+  writer.u16(url.length).put(url);
+  if (frame.sharing) writer.u8(frame.sharing.ownIndex).u16(frame.sharing.firstGenerations).u8(readers.length);
+  for (const { weight, id } of readers) writer.u16(weight).u8(id.length).put(id);
+  return writer.bytes;
 }
 
 function flagsOf(cache: RequestFrame["cache"]): number {

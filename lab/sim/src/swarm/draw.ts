@@ -36,7 +36,7 @@ export const OBJECT_MALICE = [
   "pollute-all",
   "pollute-repair",
 ] as const;
-export type Malice = (typeof MALICE)[number] | (typeof OBJECT_MALICE)[number] | "false-digest";
+export type Malice = (typeof MALICE)[number] | (typeof OBJECT_MALICE)[number] | "false-digest" | "lie-reads";
 /** The lies of `npm run sim -- liars`, by what they are about. */
 export const LIES_ABOUT: Readonly<Record<string, Malice>> = {
   "1 % of bytes": "pollute-bytes",
@@ -79,6 +79,8 @@ export interface SwarmDraw {
   isVouched: boolean;
   /** The client believes each proxy and checks nothing. */
   isUnchecked?: boolean;
+  /** The proxies read the chunk together, and each gets what it lacks within so many ms, by proxy. */
+  fillMs?: number[];
   /** By proxy: which body its origin gave it. Bodies differ in a few bytes. */
   bodies: number[];
   abortMs: number;
@@ -87,8 +89,27 @@ export interface SwarmDraw {
   rogueClient: boolean;
 }
 
+/** What a proxy may do to a client that believes it. */
+const MALICE_UNCHECKED: ReadonlySet<Malice> = new Set<Malice>([
+  "lie-etag",
+  "jump",
+  "useless",
+  "replay",
+  "noise",
+  "wrong-id",
+  "mute",
+  "reject",
+  "end",
+  "no-plan",
+  "no-end",
+]);
+const SHARED_SHARE = 0.4;
+
 /** A chunk has fewer symbols than this, so that a run lasts milliseconds. */
 const SYMBOLS_MAX = 6000;
+
+/** Draws of their own, so that the other draws of a seed stay. */
+const SHARING_STREAM = 2;
 
 class Dice extends Random {
   chance(share: number): boolean {
@@ -152,6 +173,19 @@ export function draw(seed: number, lie?: Malice): SwarmDraw {
   }
   const bodies = drawBodies(dice, shuffledProxies);
   return { ...drawn, ...bodies, ...(bodies.isVouched ? drawObject(dice, drawn) : {}) };
+}
+
+/** In some runs in mode coded the proxies share the reading. The client then believes each of them. */
+export function withSharing(drawn: SwarmDraw, share = SHARED_SHARE): SwarmDraw {
+  const { seed, mode, isVouched, proxies } = drawn;
+  const dice = new Dice(seed, 0, SHARING_STREAM);
+  if (mode !== "coded" || isVouched || proxies.length < 2 || !dice.chance(share)) return drawn;
+  const believed = (kind: Malice): Malice => (MALICE_UNCHECKED.has(kind) ? kind : dice.of(["mute", "lie-reads"]));
+  return {
+    ...drawn,
+    proxies: proxies.map((proxy) => ({ ...proxy, malice: proxy.malice.map(believed) })),
+    fillMs: proxies.map(() => dice.magnitude(1, 2000)),
+  };
 }
 
 function makeLiar(proxy: ProxyDraw, lie: Malice): void {
@@ -225,8 +259,9 @@ export function faultlessDraw(
 }
 
 /** Whether a client that knows no digests beforehand may be led to believe one proxy, or none. */
-export function isContested({ isVouched, bodies, proxies }: SwarmDraw): boolean {
+export function isContested({ isVouched, bodies, proxies, fillMs }: SwarmDraw): boolean {
   if (isVouched) return false;
+  if (fillMs && proxies.some(({ malice }) => malice.includes("lie-etag"))) return true;
   return (
     bodies.some((body) => body !== bodies[0]) || proxies.some(({ malice }) => malice.some((kind) => LIES.has(kind)))
   );

@@ -11,7 +11,7 @@ import { loadCodec } from "@tributary/native-codec";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import type { Codec } from "@tributary/protocol";
 import { inProcesses, serve } from "../processes";
-import { draw } from "./draw";
+import { draw, withSharing } from "./draw";
 import { runSwarm, type SwarmOutcome } from "./run";
 
 export const USAGE = "usage: npm run sim -- swarm [--runs 2000] [--seed N]";
@@ -45,7 +45,7 @@ function work({ firstSeed, runs }: Batch, codec: Codec): Report {
   const report = noReport();
   for (let i = 0; i < runs; i++) {
     const seed = (firstSeed + i) % (SEED_MAX + 1);
-    const outcome = runSwarm(draw(seed), codec);
+    const outcome = runSwarm(withSharing(draw(seed)), codec);
     report.ends[outcome.end]++;
     report.excluded += outcome.excluded;
     report.events += outcome.events;

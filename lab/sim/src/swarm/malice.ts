@@ -63,6 +63,8 @@ export class MaliciousProxy {
   #twistPlan(kind: Malice, frame: Frame & { type: "plan" }, message: Uint8Array): Uint8Array[] {
     const { head } = frame;
     if (kind === "no-plan") return [];
+    if (kind === "lie-reads" && head.reads)
+      return [encodeFrame({ ...frame, head: { ...head, reads: [{ from: 0, end: 65_535 }] } })];
     if (kind === "lie-status") return [encodeFrame({ ...frame, head: { ...head, status: 404 } })];
     if (kind === "lie-etag")
       return [encodeFrame({ ...frame, head: { ...head, headers: { ...head.headers, etag: '"false"' } } })];

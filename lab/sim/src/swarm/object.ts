@@ -13,9 +13,10 @@ export function resourceBytesOf({ isVouched, chunkBytes, range }: SwarmDraw): nu
   return isVouched && chunkBytes % BLOCK_BYTES !== 0 ? range.end + 1 : RESOURCE_BYTES;
 }
 
-export function headOf(draw: SwarmDraw): ResponseHead & { totalBytes: number } {
-  const { chunkBytes, range } = draw;
-  const etag = { etag: '"1"' };
+/** `body`: the number of the body. Bodies whose parts may be joined have different validators. */
+export function headOf(draw: SwarmDraw, body = 0): ResponseHead & { totalBytes: number } {
+  const { chunkBytes, range, fillMs } = draw;
+  const etag = { etag: fillMs ? `"${body}"` : '"1"' };
   if (!range) return { status: 200, totalBytes: chunkBytes, headers: etag };
   const told = `bytes ${range.start}-${range.end}/${resourceBytesOf(draw)}`;
   return { status: 206, totalBytes: chunkBytes, headers: { ...etag, "content-range": told } };

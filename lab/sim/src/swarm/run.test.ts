@@ -4,9 +4,10 @@ import { loadCodec } from "@tributary/native-codec";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
 import { PLANTED } from "../planted/bugs";
 import { CountingCodec } from "./counting-codec";
-import { draw, LIES_ABOUT } from "./draw";
+import { draw, faultlessDraw, LIES_ABOUT, withSharing, type SwarmDraw } from "./draw";
 import { lieIn } from "./liars";
 import { runSwarm } from "./run";
+import type { ProxyLink } from "../world";
 
 const codec = loadCodec(loadWasmCodec);
 
@@ -18,6 +19,33 @@ test("swarm: the same seed gives the same events, and another seed gives others"
 
 test.each([1, 2, 3, 4, 5, 6, 7, 8])("swarm: seed %i breaks no rule", (seed) => {
   expect(runSwarm(draw(seed), codec).wrongs).toEqual([]);
+});
+
+const shared = Array.from({ length: 60 }, (_, seed) => withSharing(draw(seed), 1)).filter(({ fillMs }) => fillMs);
+test.each(shared.map((drawn) => [drawn.seed, drawn] as const))(
+  "swarm: proxies that read the chunk together break no rule (seed %i)",
+  (_seed, drawn) => {
+    expect(runSwarm(drawn, codec).wrongs).toEqual([]);
+  },
+);
+
+/** Six proxies as fast as each other, an origin four times as fast; `broken`: the link of one of them. */
+const sixthOf = (broken: Partial<ProxyLink>, given: Partial<SwarmDraw>) => {
+  const link = { bytesPerSec: 1e6, rttMs: 20, origin: { bytesPerSec: 4e6, rttMs: 20 } };
+  const own = { seed: 1, chunkBytes: 1_500_000, isVouched: false, symbolBytes: 1088, ...given };
+  const drawn = faultlessDraw(6, link, own);
+  drawn.proxies[2]!.link = { ...link, ...broken };
+  return runSwarm(drawn, codec);
+};
+test.each([
+  ["dies", { outages: [{ fromMs: 150, toMs: Infinity, crash: true }] }],
+  ["falls to a tenth", { rateChanges: [{ atMs: 150, bytesPerSec: 1e5 }] }],
+  ["is as the others", {}],
+])("swarm: six proxies read a chunk together and one %s: it takes no longer than without sharing", (_what, broken) => {
+  const alone = sixthOf(broken, {});
+  const together = sixthOf(broken, { generationSize: 32, fillMs: Array<number>(6).fill(50) });
+  expect([together.end, together.wrongs]).toEqual(["complete", []]);
+  expect(together.endMs).toBeLessThan(1.1 * alone.endMs);
 });
 
 test.each(Object.keys(LIES_ABOUT))(

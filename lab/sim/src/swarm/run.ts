@@ -21,6 +21,7 @@ import { Network, STREAM, type NetworkUser } from "../network";
 import { Random } from "../random";
 import { contentOf, sha256 } from "../content";
 import { feedFromOrigin } from "../origin";
+import { sharedOf } from "../shared-source";
 import { boundMs, isSteady } from "./bound";
 import { CountingCodec } from "./counting-codec";
 import { isContested, type ProxyDraw, type SwarmDraw } from "./draw";
@@ -150,7 +151,8 @@ class SwarmRun implements NetworkUser {
     });
     const verified = draw.isUnchecked ? {} : { hash: sha256, ...(object ? { object } : {}) };
     const given = { mode, symbolBytes, generationSize, windowPackets, known, ...verified, ...(range ? { range } : {}) };
-    const own = { requestId: REQUEST_ID, proxyCount: proxies.length, codec: this.#codec, nowMs: 0 };
+    const sharing = draw.fillMs ? { sharing: proxies.map((_, index) => String(index)) } : {};
+    const own = { requestId: REQUEST_ID, ...sharing, proxyCount: proxies.length, codec: this.#codec, nowMs: 0 };
     this.#receiver = new Receiver({ url: "http://origin/segment.m4s", ...own, ...given });
     this.#receiverTimer = this.#network.events.register(() => this.#handleReceiverTimer());
     this.#senderTimer = this.#network.events.register((index) => this.#handleSenderTimer(index));
@@ -387,14 +389,11 @@ class SwarmRun implements NetworkUser {
 
   #accept(side: Side, index: number, request: RequestFrame): void {
     const random = new Random(this.#draw.seed, index, USER_STREAM.sender + side.session);
-    const sender = (side.sender = new Sender({
-      request,
-      codec: this.#codec,
-      rng: () => random.u32(),
-      nowMs: this.#localMs(side),
-    }));
+    const [rng, nowMs] = [() => random.u32(), this.#localMs(side)];
+    const sender = (side.sender = new Sender({ request, codec: this.#codec, rng, nowMs }));
     if (side.originFailed) return sender.handleFailure({ kind: "originFailed", message: "The origin failed." });
-    feedFromOrigin(sender, headOf(this.#draw), {
+    feedFromOrigin(sender, headOf(this.#draw, this.#draw.bodies[index]), {
+      shared: sharedOf(request, this.#geometry, this.#draw.fillMs?.[index]),
       events: this.#network.events,
       leg: side.draw.link.origin,
       original: this.#bodies[index]!,
