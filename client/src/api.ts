@@ -74,6 +74,11 @@ export interface GetOptions {
   userComment?: string;
   /** The name of the player for the record, for example `hls.js`. */
   player?: string;
+  /**
+   * Mode `coded`: the proxies read a chunk from its origin together, once, if one operator runs them all. Nobody then
+   * confirms what a proxy brings. Default false.
+   */
+  sharing?: boolean;
   generationSize?: number;
   windowPackets?: number;
   symbolBytes?: number;

@@ -25,6 +25,8 @@ export interface StartOptions {
   mode: MutpMode;
   /** Who runs each proxy. */
   operators?: readonly string[];
+  /** Mode `coded`: the ids of the proxies, which read the chunk together. */
+  sharing?: readonly string[];
   symbolBytes?: number;
   generationSize?: number;
   windowPackets?: number;

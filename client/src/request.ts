@@ -15,6 +15,7 @@ export interface Request {
   readonly pageOrigin: string | undefined;
   readonly mode: Mode;
   readonly connections: number;
+  readonly sharing: boolean;
   readonly allowFallback: boolean | "proxies";
   readonly mayAskSite: GetOptions["mayAskSite"];
   readonly onHeld: GetOptions["onHeld"];
@@ -60,6 +61,7 @@ export function parseRequest(url: string, options: GetOptions): Request {
     pageOrigin: parsePageOrigin(options.pageOrigin),
     mode,
     connections,
+    sharing: options.sharing ?? CLIENT_SETTINGS["client.sharing"].default,
     allowFallback: options.allowFallback ?? CLIENT_SETTINGS["client.allowFallback"].default,
     mayAskSite: options.mayAskSite,
     onHeld: options.onHeld,

@@ -173,6 +173,8 @@ export const ProxyStatus = z
     uptimeMs: finite,
     /** The largest of three shares: of its rate that it sends, of its sessions, of the time its event loop is busy. */
     load: finite.optional(),
+    /** The reading that it shares with peers: body bytes from them and to them, and what it read in their place. */
+    sharing: z.object({ fromPeersBytes: count, toPeersBytes: count, readInstead: count }).strict().optional(),
     /** How it makes coded packets. */
     coder: CoderStatus.optional(),
     /** Absent if it has no library. */
@@ -214,6 +216,14 @@ export const ProxyControl = z
   })
   .strict();
 export type ProxyControl = z.infer<typeof ProxyControl>;
+
+/** A proxy asks by the event "peers" where other proxies of its fleet are: live ones of the same operator. */
+export const PeersRequest = z.array(label(SCHEMA_LIMITS.idChars)).max(SCHEMA_LIMITS.proxiesPerList);
+/** The URLs by id. A proxy that is not of the fleet is left out. */
+export const PeersAnswer = z
+  .object({ urls: z.record(label(SCHEMA_LIMITS.idChars), plainUrl(SCHEMA_LIMITS.proxyUrlChars)) })
+  .strict();
+export type PeersAnswer = z.infer<typeof PeersAnswer>;
 
 /** Answer to "hello" and "status" over socket.io. */
 export type ProxyAck = { id: string } | { error: ApiError };

@@ -13,10 +13,12 @@ import type { Publications } from "./publications";
 import type { Registry } from "./registry";
 import { ObjectsReport, PUBLICATION_LIMITS, type ObjectsAck } from "@tributary/contract/publication-schema";
 import {
+  PeersRequest,
   ProxyHello,
   ProxyProof,
   ProxyStatus,
   type ApiError,
+  type PeersAnswer,
   type ProxyAck,
   type ProxyControl,
 } from "@tributary/contract/schema";
@@ -137,6 +139,12 @@ function serve(socket: Socket, packetLimit: PacketLimit, options: ProxyLinkOptio
       .catch((): ObjectsAck => ({ error: UNAVAILABLE }))
       .then((result) => answer(ack, result));
   });
+  socket.on("peers", (message: unknown, ack: unknown) => {
+    const asked = PeersRequest.safeParse(message);
+    const id = registry.idOf(socket.id);
+    const urls = asked.success && id !== undefined ? registry.peersOf(id, asked.data, nowMs()) : {};
+    answer(ack, { urls });
+  });
   socket.on("disconnect", () => {
     clearTimeout(late);
     const id = registry.idOf(socket.id);
@@ -162,6 +170,6 @@ async function takeReport(
 
 const UNAVAILABLE: ApiError = { kind: "unavailable", message: "Origo cannot look up the key now: try again" };
 
-function answer(ack: unknown, result: ProxyAck | ObjectsAck): void {
+function answer(ack: unknown, result: ProxyAck | ObjectsAck | PeersAnswer): void {
   if (typeof ack === "function") ack(result);
 }

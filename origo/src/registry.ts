@@ -197,6 +197,16 @@ export class Registry {
       .map(listed);
   }
 
+  /** The URLs by id of the proxies among `ids` that clients may use and that the operator of proxy `id` runs. */
+  peersOf(id: string, ids: readonly string[], nowMs: number): Record<string, string> {
+    const live = this.#live(nowMs).filter(({ state }) => state === "live");
+    const own = live.find((proxy) => proxy.id === id);
+    const peers = live.filter(
+      (proxy) => own && proxy.id !== id && ids.includes(proxy.id) && proxy.operator === own.operator,
+    );
+    return Object.fromEntries(peers.map(({ id: peerId, url }) => [peerId, url]));
+  }
+
   /** The proxies among `ids` that clients may use. */
   usable(ids: readonly string[], nowMs: number): string[] {
     const known = new Set(

@@ -115,6 +115,7 @@ beforeAll(async () => {
     metrics: { contentType: "text/plain", text: () => Promise.resolve("metric 1\n") },
     nonce: "nonce",
     chunks,
+    shared: { held: () => undefined },
     shaper: new Shaper(0),
     log,
     admit: () => allowance,

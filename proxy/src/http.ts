@@ -26,8 +26,9 @@ import { objectRoutes, type ObjectRoutesOptions } from "./library/objects-http";
 import { hostForLog, type Log } from "./log";
 import type { Yield } from "./outlet";
 import { limitBody, refuse, SANDBOX } from "./refusal";
+import { serveHeld, type HeldOptions } from "./sharing/held-http";
 
-export interface HttpOptions extends ObjectRoutesOptions {
+export interface HttpOptions extends ObjectRoutesOptions, HeldOptions {
   health: () => { status: "starting" | "ok" | "draining"; name: string; engine: string; sessions: number };
   metrics: { readonly contentType: string; text: () => Promise<string> };
   /** The answer to GET /v1/whoami. By it a proxy recognises itself behind published ports. */
@@ -71,6 +72,7 @@ export function makeApp(options: HttpOptions): Express {
   });
   app.get("/v1/fetch", (request, response) => fetchThrough(options, request, response, yieldOf(request)));
   app.get("/v1/digests", (request, response) => fetchThrough(options, request, response, { kind: "digests" }));
+  app.get("/v1/held", (request, response) => serveHeld(options, request, response));
   app.post(
     "/v1/sessions",
     express.json({ limit: OFFER_BYTES_MAX + LIMITS.tokenBytesMax + 1024 }),

@@ -3,7 +3,14 @@
  * growing pauses and no limit. The proxy serves its clients also while Origo is away.
  */
 import { ForgetObjects, type ObjectsAck, type ObjectsReport } from "@tributary/contract/publication-schema";
-import { ProxyControl, ProxyStatus, type ProxyAck, type ProxyHello, type ProxyProof } from "@tributary/contract/schema";
+import {
+  PeersAnswer,
+  ProxyControl,
+  ProxyStatus,
+  type ProxyAck,
+  type ProxyHello,
+  type ProxyProof,
+} from "@tributary/contract/schema";
 import { PROXY_SETTINGS } from "@tributary/contract/settings";
 import { io, type Socket } from "socket.io-client";
 import type { Prove } from "./identity";
@@ -109,6 +116,13 @@ export class OrigoLink {
       this.#startHeartbeat();
       this.#objects?.begin();
     });
+  }
+
+  /** The URLs of those of these proxies that are live and of this proxy's fleet. */
+  async peers(ids: readonly string[]): Promise<Readonly<Record<string, string>>> {
+    const asked: unknown = await this.#socket.timeout(ACK_MS_MAX).emitWithAck("peers", ids);
+    const answer = PeersAnswer.safeParse(asked);
+    return answer.success ? answer.data.urls : {};
   }
 
   #sendObjects(report: ObjectsReport): Promise<ObjectsAck> {

@@ -40,6 +40,8 @@ import { OfferError, type Rtc } from "./rtc-server";
 import { Seats, type Seat } from "./seats";
 import { Session } from "./session";
 import { Shaper } from "./shaper";
+import { Peers } from "./sharing/peers";
+import { SharedChunks } from "./sharing/shared-chunks";
 import { TokenGate } from "./token";
 import { UdpEdge } from "./udp";
 import { WebTransportEdge } from "./webtransport";
@@ -89,6 +91,7 @@ export class Proxy {
   readonly #clients = new Clients(() => this.#limits);
   readonly #egress: Egress;
   readonly #chunks: ChunkStore;
+  readonly #shared: SharedChunks;
   readonly #shaper: Shaper;
   readonly #coder: ProxyCoder;
   readonly #nonce = randomUUID();
@@ -129,6 +132,13 @@ export class Proxy {
     this.#objects = config.LIBRARY_DIR === undefined ? undefined : this.#makeObjects(config.LIBRARY_DIR);
     const origins = new ObjectOrigin(new LongBodies(this.#egress), this.#objects?.library);
     this.#chunks = new ChunkStore({ egress: origins, log, limits: this.#limits });
+    this.#shared = new SharedChunks({
+      origins,
+      peers: new Peers((ids) => this.#link?.peers(ids) ?? Promise.resolve({})),
+      whole: this.#chunks,
+      bytesMax: () => this.#limits.pinnedBytes,
+      log,
+    });
     this.#coder = new ProxyCoder({
       codec,
       setting: config.TRIBUTARY_CODER,
@@ -148,6 +158,7 @@ export class Proxy {
       metrics: this.#coder.metrics,
       nonce: this.#nonce,
       chunks: this.#chunks,
+      shared: this.#shared,
       objects: this.#objects,
       shaper: this.#shaper,
       log,
@@ -260,6 +271,7 @@ export class Proxy {
     this.#webTransport?.close();
     this.#udp?.close();
     this.#chunks.close();
+    this.#shared.close();
     this.#objects?.uploads.close();
     this.#objects?.library.close();
     await this.#coder.close();
@@ -329,6 +341,7 @@ export class Proxy {
   #makeSession(id: string, channel: Channel, client: Client, onClosed: () => void): Session {
     const codec = this.#codec;
     const chunks = this.#chunks;
+    const shared = this.#shared;
     const coder = this.#coder;
     const shaper = this.#shaper;
     const counters = this.#counters;
@@ -341,6 +354,7 @@ export class Proxy {
       coder,
       rng,
       chunks,
+      shared,
       shaper,
       counters,
       log,
@@ -429,12 +443,14 @@ export class Proxy {
 
   #report() {
     const { originBytes, objectBytes, cacheHits, cacheBytes } = this.#chunks.stats;
+    const { originBytes: partBytes, ...sharing } = this.#shared.counts;
     return {
       sessions: this.#sessions.size,
       activeRequests: this.#activeRequests(),
       sentBytes: this.#shaper.sentBytes,
       sentPackets: this.#counters.sentPackets,
-      originBytes,
+      originBytes: originBytes + partBytes,
+      sharing,
       cacheBytes,
       cacheHits,
       errors: this.#counters.errors.total,

@@ -7,13 +7,14 @@ import type { Rejection } from "@tributary/contract";
 import { encodeFrame, LIMITS, parseFrame, requestIdOf, Sender } from "@tributary/protocol";
 import type { Codec, Frame, RequestFrame, Rng } from "@tributary/protocol";
 import type { Channel, ChannelHandlers } from "./channel";
-import type { ChunkStore, Lease } from "./chunks";
+import type { ChunkListener, ChunkStore, Lease } from "./chunks";
 import { SessionWork, type Client } from "./clients";
 import type { ProxyCoder } from "./coder/coder";
 import type { Counters } from "./counters";
 import { EgressError } from "./egress/error";
 import { hostForLog, type Log } from "./log";
 import type { Feeder, Shaper } from "./shaper";
+import type { SharedChunks } from "./sharing/shared-chunks";
 import { budgetSpent, type Allowance } from "./token";
 
 export interface SessionOptions {
@@ -24,6 +25,8 @@ export interface SessionOptions {
   coder?: Pick<ProxyCoder, "encoders" | "supplyFor" | "metrics">;
   rng: Rng;
   chunks: Pick<ChunkStore, "open">;
+  /** For requests that share the reading. By default each is served from the whole chunk. */
+  shared?: Pick<SharedChunks, "open">;
   shaper: Shaper;
   counters: Counters;
   log: Log;
@@ -253,14 +256,20 @@ export class Session implements Feeder, ChannelHandlers {
     try {
       const { url, range, cache, pageOrigin } = request;
       const wanted = { url, range, cache, pageOrigin, client: this.#options.client };
-      delivery.lease = this.#options.chunks.open(wanted, {
+      const listener: ChunkListener = {
         onHead: (head, source) => {
           delivery.sender.handlePlan(head, source);
           this.#wake();
         },
         onGrowth: () => this.#wake(),
         onFailure: fail,
-      });
+      };
+      const { chunks, shared } = this.#options;
+      const { mode, sharing, token, symbolBytes, generationSize } = request;
+      delivery.lease =
+        shared && sharing && mode === "coded"
+          ? shared.open(wanted, { sharing, symbolBytes, generationSize, token }, listener)
+          : chunks.open(wanted, listener);
     } catch (error) {
       if (!(error instanceof EgressError)) throw error;
       fail(error.rejection);

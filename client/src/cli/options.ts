@@ -26,6 +26,7 @@ export interface RouteWords {
 /** The values of `addProxyOptions`. */
 export interface ProxyWords extends RouteWords {
   fallback: boolean;
+  sharing?: true;
   generationSize?: number;
   symbolBytes?: number;
   window?: number;
@@ -82,6 +83,7 @@ export async function trustAsTold({ cacert, insecure }: TrustWords): Promise<voi
 export function addProxyOptions(command: Command): Command {
   return addRouteOptions(command.optionsGroup("Proxies:"))
     .option("--no-fallback", "fail if the proxies fail, and do not fetch from the origin")
+    .option("--sharing", "in mode coded, let the proxies read a chunk from its origin together, once")
     .option("--generation-size <n>", "symbols that are coded together", wholeNumber)
     .option("--symbol-bytes <n>", "bytes of a symbol", wholeNumber)
     .option("--window <n>", "most packets of a proxy in transit; in mode coded, before its first grant", wholeNumber)
@@ -89,8 +91,8 @@ export function addProxyOptions(command: Command): Command {
 }
 
 export function proxyOptionsOf(words: ProxyWords): GetOptions {
-  const { mode, connections, fallback, generationSize, symbolBytes, window: windowPackets, comment } = words;
-  const options = { mode, connections, generationSize, symbolBytes, windowPackets, comment };
+  const { mode, connections, fallback, sharing, generationSize, symbolBytes, window: windowPackets, comment } = words;
+  const options = { mode, connections, sharing, generationSize, symbolBytes, windowPackets, comment };
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   return { ...(Object.fromEntries(given) as GetOptions), allowFallback: fallback };
 }

@@ -14,7 +14,7 @@ import type { RequestTrace } from "../messages";
 import type { NetworkMemory } from "../memory";
 import type { ModeResult, ActiveDownload } from "../active-download";
 import type { Session, SessionPool } from "../session";
-import { operatorsOf, voucherOf } from "../operators";
+import { isOneOperator, operatorsOf, voucherOf } from "../operators";
 import type { Slots } from "../slots";
 import { StallWatch } from "../stall";
 import { cutAfter, cutBefore, cutEnd, cutFault } from "./cuts";
@@ -235,6 +235,9 @@ class MutpDownload {
       {
         known,
         operators: operatorsOf(this.#proxies),
+        ...(request.sharing && !object && isOneOperator(this.#proxies)
+          ? { sharing: this.#proxies.map(({ id }) => id) }
+          : {}),
         chunkBytesMax,
         traced: this.#download.traced,
         url: asked.url,

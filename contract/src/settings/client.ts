@@ -23,6 +23,16 @@ export const CLIENT_SETTINGS = {
     group: "Download",
     help: "How many proxies one download uses. It uses fewer if fewer are live.",
   },
+  "client.sharing": {
+    type: "boolean",
+    default: false,
+    perDownload: true,
+    option: true,
+    group: "Download",
+    help:
+      "In mode coded, the proxies of one operator read a chunk from its origin together, once. No proxy then confirms " +
+      "what another one brings. Every proxy must be of this version or a later one.",
+  },
   "client.generationSize": {
     type: "integer",
     default: 0,

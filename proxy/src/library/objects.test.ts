@@ -95,6 +95,7 @@ async function makeStore(cacheBytes = 0, folder?: string): Promise<Made> {
       metrics: { contentType: "text/plain", text: () => Promise.resolve("") },
       nonce: "nonce",
       chunks,
+      shared: { held: () => undefined },
       objects: { library, uploads, grantFault: (text, id) => grantFault(keys, text, id) },
       shaper: new Shaper(0),
       log,
