@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseRange, resolveRange } from "@tributary/contract";
 import { startFleet, type Fleet } from "@tributary/lab-stack";
 import { cli } from "./support";
@@ -88,4 +89,34 @@ test("without sharing each of the four proxies reads all", async () => {
 test.each(["/whole", "/weak"])("an origin whose parts cannot be joined (%s) is read by each proxy", async (path) => {
   const { bytes } = await get(`${path}/1`, "--sharing");
   expect(bytes.equals(body)).toBe(true);
+});
+
+test("eight viewers at once cost the origin one read", async () => {
+  const before = asked.length;
+  const all = await Promise.all(Array.from({ length: 8 }, () => get("/ranges/4", "--sharing")));
+  for (const { bytes } of all) expect(bytes.equals(body)).toBe(true);
+  const readBytes = asked.slice(before).reduce((sum, { bytes }) => sum + bytes, 0);
+  expect(readBytes / BYTES).toBeLessThan(1.1);
+});
+
+test("a proxy that stops in the middle is replaced, and the origin is asked for its part alone", async () => {
+  const download = get("/ranges/slow", "--sharing");
+  while (asked.filter(({ path }) => path === "/ranges/slow").length < 8) await sleep(5);
+  process.kill(fleet.proxies[1]!.pid, "SIGSTOP");
+  try {
+    const { bytes, factor } = await download;
+    expect(bytes.equals(body)).toBe(true);
+    expect(factor).toBeLessThan(1.4);
+  } finally {
+    process.kill(fleet.proxies[1]!.pid, "SIGCONT");
+  }
+});
+
+test("an origin whose answer changes between two parts: the download has bytes of one version, or it fails", async () => {
+  const url = `${site}/changing/1`;
+  const words = ["get", url, "--origo", fleet.origo.url, "--no-fallback", "--connections", "4", "--sharing", "-o", "-"];
+  const { stdout, status } = await cli(...words);
+  const changed = Buffer.from(body.map((byte) => byte ^ 1));
+  const isOne = [body, changed].some((version) => version.subarray(0, stdout.length).equals(stdout));
+  expect([isOne, status === 0 ? stdout.length : BYTES]).toEqual([true, BYTES]);
 });

@@ -75,6 +75,7 @@ export class Planner {
   readonly #geometry: Geometry;
   readonly #assembly: Assembly;
   readonly #beginnings: readonly Beginning[];
+  readonly #packetBytes: number;
   readonly #paths: Path[];
   /** By path. */
   readonly #comings: Coming[];
@@ -92,6 +93,7 @@ export class Planner {
     this.#geometry = geometry;
     this.#assembly = assembly;
     this.#beginnings = beginnings;
+    this.#packetBytes = packetBytes;
     this.#progressMs = nowMs;
     this.#parts = parts?.slice();
     this.#holdings = parts && new Holdings(beginnings.length, geometry.generationCount);
@@ -164,8 +166,8 @@ export class Planner {
   }
 
   /** The measurements of a proxy to remember. Undefined while too few packets came. */
-  knownOf(proxyIndex: number, packetBytes: number): KnownPath | undefined {
-    return this.#paths[proxyIndex]!.toRemember(packetBytes);
+  knownOf(proxyIndex: number): KnownPath | undefined {
+    return this.#paths[proxyIndex]!.toRemember(this.#packetBytes);
   }
 
   /** Makes a new plan for all proxies; `grantFor` then gives each one its part. */

@@ -7,15 +7,13 @@ import { BLOCK_BYTES, type ObjectName } from "@tributary/contract/tree";
 import type { Codec } from "../codec";
 import { LIMITS } from "../limits";
 import type { Beginning, KnownPath } from "../planner/known";
-import type { MutpMode, RequestFrame, Sharing } from "../types";
+import type { MutpMode, RequestFrame } from "../types";
 import { encodeFrame, parseFrame } from "../wire/frames";
+import { sharingOf, type Parts } from "./parts";
 import type { PacketFate } from "./proxy-state";
 
 /** Called for each data frame as it is counted. A frame that could not be read has generation 0. */
 export type OnPacket = (atMs: number, proxyIndex: number, generationIndex: number, fate: PacketFate) => void;
-
-/** Of a body whose length is not known beforehand, each proxy reads so many generations first. */
-const FIRST_GENERATIONS = 2;
 
 export interface ReceiverOptions {
   requestId: number;
@@ -101,23 +99,9 @@ export function wantsDigests({ hash, object, proxyCount }: ReceiverOptions): boo
   return hash !== undefined && object === undefined && proxyCount > 1;
 }
 
-/** Each proxy's request names all of them. A proxy's part is as large as its share. */
-export function sharingOf(
-  options: ReceiverOptions,
-  beginnings: readonly Beginning[],
-): Omit<Sharing, "ownIndex"> | undefined {
-  const { sharing, mode, object, range } = options;
-  if (!sharing || mode !== "coded" || object || sharing.length < 2) return undefined;
-  const readers = sharing.map((id, index) => {
-    const { start, end } = beginnings[index]!.share;
-    return { id, weight: Math.max(1, end - start) };
-  });
-  return { readers, firstGenerations: range ? 0 : FIRST_GENERATIONS };
-}
-
 /** Throws if the proxies' parser would refuse the request. */
-export function checkRequest(request: RequestFrame, { share }: Beginning, sharing: ReturnType<typeof sharingOf>): void {
-  const shared = sharing ? { sharing: { ...sharing, ownIndex: 0 } } : {};
+export function checkRequest(request: RequestFrame, { share }: Beginning, parts: Parts | undefined): void {
+  const shared = parts ? { sharing: sharingOf(parts, 0) } : {};
   const checked = parseFrame(encodeFrame(request.mode === "coded" ? { ...request, ...shared, share } : request));
   if (checked.type === "parseError") throw new RangeError(checked.rejection.message);
 }

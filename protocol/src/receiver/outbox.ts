@@ -6,11 +6,12 @@
 import { FEEDBACK_EVERY_PACKETS_DEFAULT, TIMING } from "../limits";
 import type { Beginning } from "../planner/known";
 import type { Planner } from "../planner/planner";
-import type { FinalReason, Frame, RequestFrame, Sharing } from "../types";
+import type { FinalReason, Frame, RequestFrame } from "../types";
 import type { DigestAgreement } from "./agreement";
 import type { Assembly } from "./assembly";
 import { NOTHING_RECEIVED } from "./feedback";
 import type { ReceiverOptions } from "./options";
+import { sharingOf, type Parts } from "./parts";
 import {
   handleFinalSent,
   handleRequestSent,
@@ -31,7 +32,7 @@ export class Outbox {
   readonly #everyMsWanted: number | undefined;
   readonly #agreement: DigestAgreement | undefined;
   readonly #proofs: ObjectProofs | undefined;
-  readonly #sharing: Omit<Sharing, "ownIndex"> | undefined;
+  readonly #parts: Parts | undefined;
   #assembly: Assembly | undefined;
   #planner: Planner | undefined;
   #plannedMs = -1;
@@ -43,7 +44,7 @@ export class Outbox {
     proxies: readonly ProxyState[],
     options: Pick<ReceiverOptions, "feedbackEveryPackets" | "feedbackEveryMs">,
     { agreement, proofs }: { agreement: DigestAgreement | undefined; proofs: ObjectProofs | undefined },
-    sharing: Omit<Sharing, "ownIndex"> | undefined,
+    parts: Parts | undefined,
   ) {
     this.#request = request;
     this.#beginnings = beginnings;
@@ -52,7 +53,7 @@ export class Outbox {
     this.#everyMsWanted = options.feedbackEveryMs;
     this.#agreement = agreement;
     this.#proofs = proofs;
-    this.#sharing = sharing;
+    this.#parts = parts;
   }
 
   /** Call it when a plan is adopted. `planner` is given in mode `coded` only. */
@@ -93,7 +94,7 @@ export class Outbox {
     if (this.#request.mode !== "coded") return this.#request;
     const beginning = this.#beginnings[proxyIndex]!;
     const share = this.#planner?.shareFor(proxyIndex, nowMs) ?? beginning.share;
-    const sharing = this.#sharing && { sharing: { ...this.#sharing, ownIndex: proxyIndex } };
+    const sharing = this.#parts && { sharing: sharingOf(this.#parts, proxyIndex) };
     return { ...this.#request, ...beginning, share, ...sharing };
   }
 

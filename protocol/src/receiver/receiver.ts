@@ -14,9 +14,10 @@ import type { DataFrame, FinalReason, Frame, PlanHead, ProofFrame, RequestFrame 
 import { dataHeaderBytes, encodeFrame, parseFrame } from "../wire/frames";
 import { checkOf, DigestAgreement, Patience, undecided, verdictOf } from "./agreement";
 import { Assembly } from "./assembly";
-import { checkRequest, requestOf, sharingOf, wantsDigests, type OnPacket, type ReceiverOptions } from "./options";
+import { checkRequest, requestOf, wantsDigests, type OnPacket, type ReceiverOptions } from "./options";
 import { Outbox } from "./outbox";
 import { statsOf, type ReceiverEvent, type ReceiverStats } from "./outcome";
+import { partsOf, type Parts } from "./parts";
 import * as plans from "./plan-check";
 import { proofsOf, type ObjectProofs } from "./proofs";
 import { plannerFor } from "./planner-for";
@@ -40,10 +41,12 @@ export class Receiver {
   readonly #startMs: number;
   readonly #paths: Pick<PlannerOptions, "beginnings" | "known" | "packetBytes">;
   readonly #proofs: ObjectProofs | undefined;
-  readonly #sharing: ReturnType<typeof sharingOf>;
+  readonly #parts: Parts | undefined;
   readonly #hash: ReceiverOptions["hash"];
   /** Undefined if the proxies are not asked for digests. */
   readonly #agreement: DigestAgreement | undefined;
+  /** Undefined also for a chunk that proxies read together: no two of them can confirm the bytes. */
+  #voting: DigestAgreement | undefined;
   readonly #patience = new Patience();
   readonly #renewsSessions: boolean;
   readonly #onPacket: OnPacket | undefined;
@@ -57,7 +60,6 @@ export class Receiver {
   #unsettled = false;
   #geometry: Geometry | undefined;
   #assembly: Assembly | undefined;
-  /** Mode `coded` only. */
   #planner: Planner | undefined;
   #firstPacketMs: number | undefined;
   /** The chunk is delivered, given up or failed: only final feedback is left to send. */
@@ -69,8 +71,8 @@ export class Receiver {
     const known = Array.from({ length: options.proxyCount }, (_, index) => options.known?.[index]);
     const beginnings = beginningsOf(known, this.#request, packetBytes);
     this.#paths = { beginnings, known, packetBytes };
-    this.#sharing = sharingOf(options, beginnings);
-    checkRequest(this.#request, beginnings[0]!, this.#sharing);
+    this.#parts = partsOf(options, beginnings);
+    checkRequest(this.#request, beginnings[0]!, this.#parts);
     this.#codec = options.codec;
     this.#startMs = options.nowMs;
     this.#proxies = votersOf(options.proxyCount, options.operators).map(newProxy);
@@ -78,7 +80,7 @@ export class Receiver {
     this.#agreement = wantsDigests(options) ? new DigestAgreement(options.proxyCount, options.operators) : undefined;
     this.#proofs = proofsOf(options, this.#request);
     const checks = { agreement: this.#agreement, proofs: this.#proofs };
-    this.#outbox = new Outbox(this.#request, beginnings, this.#proxies, options, checks, this.#sharing);
+    this.#outbox = new Outbox(this.#request, beginnings, this.#proxies, options, checks, this.#parts);
     this.#renewsSessions = options.renewsSessions ?? false;
     this.#onPacket = options.onPacket;
   }
@@ -188,17 +190,10 @@ export class Receiver {
   }
 
   stats(): ReceiverStats {
-    const proxies = this.#proxies.map((proxy, index) =>
-      statsNow(proxy, this.#planner?.knownOf(index, this.#paths.packetBytes)),
-    );
+    const proxies = this.#proxies.map((proxy, index) => statsNow(proxy, this.#planner?.knownOf(index)));
     const agreeingOperators = this.#voting?.agreeingOperators ?? 0;
     const counts = { proxies, agreeingOperators, feedbackFrames: this.#outbox.feedbackFrames };
     return statsOf(counts, this.#firstPacketMs, this.#geometry, this.#assembly);
-  }
-
-  /** Of a chunk that proxies read together, no two of them can confirm the bytes. */
-  get #voting(): DigestAgreement | undefined {
-    return this.#head?.reads ? undefined : this.#agreement;
   }
 
   free(): void {
@@ -209,11 +204,9 @@ export class Receiver {
   #dispatch(proxy: ProxyState, frame: Frame, frameBytes: number, nowMs: number): void {
     switch (frame.type) {
       case "data":
-        this.#handleData(proxy, frame, frameBytes, nowMs);
-        return;
+        return this.#handleData(proxy, frame, frameBytes, nowMs);
       case "pending":
-        this.#measureRoundTrip(proxy, nowMs);
-        return;
+        return this.#measureRoundTrip(proxy, nowMs);
       case "plan":
         this.#measureRoundTrip(proxy, nowMs);
         if (!this.#closed && !proxy.planned && proxy.stats.state !== "failed")
@@ -253,7 +246,7 @@ export class Receiver {
   #handlePlan(proxy: ProxyState, head: PlanHead, nowMs: number): void {
     const wrong =
       (this.#proofs && plans.differenceOf(this.#proofs.head, head)) ??
-      plans.sharingFault(head, this.#sharing !== undefined) ??
+      plans.sharingFault(head, this.#parts !== undefined) ??
       (this.#head ? undefined : this.#adopt(head, nowMs));
     if (wrong) return this.#failProxy(proxy, wrong, nowMs, true);
     proxy.plan = head;
@@ -270,9 +263,8 @@ export class Receiver {
     proxy.planned = true;
     proxy.stats.state = "active";
     proxy.feedbackDueMs = nowMs + this.#outbox.everyMs;
-    const { plan, early } = proxy;
-    this.#planner?.handleHeard(this.#proxies.indexOf(proxy), early[0]?.atMs ?? nowMs, plan?.reads);
-    for (const { frame, atMs } of early.splice(0)) this.#addData(proxy, frame, atMs);
+    this.#planner?.handleHeard(this.#proxies.indexOf(proxy), proxy.early[0]?.atMs ?? nowMs, proxy.plan?.reads);
+    for (const { frame, atMs } of proxy.early.splice(0)) this.#addData(proxy, frame, atMs);
     if (this.#assembly!.isComplete) this.#complete(nowMs);
   }
 
@@ -283,12 +275,13 @@ export class Receiver {
     const geometry = exceeded ?? geometryOf(head.totalBytes, symbolBytes, generationSize);
     if (isRejection(geometry)) return geometry;
     this.#head = head;
+    this.#voting = head.reads ? undefined : this.#agreement;
     this.#geometry = geometry;
     this.#assembly?.free();
     this.#assembly = new Assembly(geometry, mode, this.#codec, this.#proofs ?? checkOf(this.#voting, this.#hash));
     if (mode === "coded") {
       const world = { ...this.#paths, geometry, assembly: this.#assembly, nowMs };
-      this.#planner = plannerFor(world, this.#proxies, head.reads && this.#sharing);
+      this.#planner = plannerFor(world, this.#proxies, head.reads && this.#parts);
     }
     this.#outbox.begin(this.#assembly, this.#planner);
     return undefined;
@@ -310,8 +303,11 @@ export class Receiver {
   #settlePlan(nowMs: number): void {
     if (this.#proofs) return this.#head && this.#confirm(this.#head, nowMs);
     const heard = this.#proxies.filter(plans.isHeard);
-    const voters = heard.map(({ voter }) => voter);
-    const verdict = verdictOf(heard.map(plans.saidBy), this.#patience.mayWait(nowMs), voters);
+    const verdict = verdictOf(
+      heard.map(plans.saidBy),
+      this.#patience.mayWait(nowMs),
+      heard.map(({ voter }) => voter),
+    );
     this.#patience.note(verdict.kind === "open", nowMs);
     if (verdict.kind === "split") this.#fail(undecided("planMismatch", "plans"), nowMs);
     if (verdict.kind !== "decided") return;
