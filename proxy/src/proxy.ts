@@ -450,7 +450,7 @@ export class Proxy {
       sentBytes: this.#shaper.sentBytes,
       sentPackets: this.#counters.sentPackets,
       originBytes: originBytes + partBytes,
-      sharing,
+      ...(Object.values(sharing).some((count) => count > 0) ? { sharing } : {}),
       cacheBytes,
       cacheHits,
       errors: this.#counters.errors.total,

@@ -9,7 +9,7 @@ import type { SamplePageState } from "./browser";
 import type { Fleet } from "./fleet";
 import { recordsOf } from "./records";
 import type { AccessLogEntry } from "./sample/access-log";
-import { carriedSegments, carryFaults, formatTable, segmentMismatch, totalsOf } from "./verify";
+import { carriedSegments, carryFaults, formatTable, originFactorOf, segmentMismatch, totalsOf } from "./verify";
 import type { Totals } from "./verify";
 
 const MODE = "coded";
@@ -39,7 +39,7 @@ export async function runOnce(options: OnceOptions): Promise<boolean> {
   const startedMs = Date.now();
   const { page, records, log } = await play(options, startedMs);
   const totals = totalsOf(records);
-  print(`\n${describeTotals(totals, page)}\n`);
+  print(`\n${describeTotals(totals, page, originFactorOf(records, log))}\n`);
   const checks = judge(page, records, log);
   for (const { name, faults } of checks)
     print(
@@ -74,7 +74,7 @@ async function getJson<T>(url: string): Promise<T> {
   return (await response.json()) as T;
 }
 
-function describeTotals(totals: Totals, page: SamplePageState): string {
+function describeTotals(totals: Totals, page: SamplePageState, originFactor: number): string {
   const number = (value: number): string => Math.round(value).toLocaleString("en-US");
   const table = formatTable([
     ["proxy", "bytes", "packets", "innovative", "duplicate"],
@@ -95,6 +95,7 @@ function describeTotals(totals: Totals, page: SamplePageState): string {
     `segments delivered  ${page.segments.length} (` +
       `${number(page.segments.reduce((sum, segment) => sum + segment.bytes, 0))} bytes)`,
     `fallbacks           ${totals.fallbacks}`,
+    `origin factor       ${originFactor.toFixed(2)} (bytes that the proxies read from the origin for each byte)`,
   ].join("\n");
 }
 

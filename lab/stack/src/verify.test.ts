@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { DownloadRecord } from "@tributary/contract/schema";
-import { carryFaults, formatTable, mediaFetchedByBrowser, segmentMismatch, totalsOf } from "./verify";
+import { carryFaults, formatTable, mediaFetchedByBrowser, originFactorOf, segmentMismatch, totalsOf } from "./verify";
 
 const bytes = Buffer.from("tributary sample bytes");
 const sha256 = (data: Buffer): string => createHash("sha256").update(data).digest("hex");
@@ -130,4 +130,23 @@ test("table: first column left, the others right", () => {
       ["a", "10"],
     ]),
   ).toBe("name   n\na     10");
+});
+
+test("the origin factor counts what proxies read of the downloads' files, and nothing of a browser", () => {
+  const entry = {
+    atMs: 0,
+    method: "GET",
+    path: "/media/a.m4s?n=1",
+    range: null,
+    status: 200,
+    userAgent: "tributary-proxy",
+  };
+  const log = [
+    { ...entry, bytes: 100 },
+    { ...entry, bytes: 50 },
+    { ...entry, bytes: 100, userAgent: "Mozilla/5.0" },
+    { ...entry, bytes: 100, path: "/media/b.m4s" },
+  ];
+  expect(originFactorOf([record()], log)).toBe(1.5);
+  expect(originFactorOf([], log)).toBe(0);
 });

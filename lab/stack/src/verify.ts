@@ -116,6 +116,14 @@ export function totalsOf(records: readonly DownloadRecord[]): Totals {
   };
 }
 
+/** The bytes that proxies read from the origin for each byte that they delivered; 0 if they delivered none. */
+export function originFactorOf(records: readonly DownloadRecord[], log: readonly AccessLogEntry[]): number {
+  const netBytes = records.reduce((sum, record) => sum + record.netBytes, 0);
+  const paths = new Set(records.map((record) => new URL(record.url).pathname));
+  const reads = log.filter((entry) => !isByBrowser(entry) && paths.has(entry.path.split("?")[0]!));
+  return netBytes > 0 ? reads.reduce((sum, { bytes: read }) => sum + read, 0) / netBytes : 0;
+}
+
 /** Why a segment did not come complete through the proxies in `mode`, by Origo's records. undefined: it did. */
 function notThroughProxies(
   segment: PlayedSegment,

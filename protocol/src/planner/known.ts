@@ -6,6 +6,7 @@
 import { LIMITS } from "../limits";
 import { sharesOf } from "../packet-order";
 import type { Share } from "../types";
+import { dataHeaderBytes } from "../wire/frames";
 import { AHEAD_MS, SLACK_MS } from "./round-trip";
 
 export interface KnownPath {
@@ -53,6 +54,16 @@ export function beginningsOf(
     };
     return { share, windowPackets: Math.min(LIMITS.windowPacketsMax, Math.max(windowPackets, onTheWay)) };
   });
+}
+
+/** What is known of each proxy of a request, and what it begins with because of that. */
+export function pathsOf(
+  { proxyCount, known: given }: { proxyCount: number; known?: readonly (KnownPath | undefined)[] },
+  request: { windowPackets: number; generationSize: number; symbolBytes: number },
+) {
+  const packetBytes = request.symbolBytes + dataHeaderBytes("seed", 0);
+  const known = Array.from({ length: proxyCount }, (_, index) => given?.[index]);
+  return { known, packetBytes, beginnings: beginningsOf(known, request, packetBytes) };
 }
 
 /** The packets that all known proxies have brought `ms` after the request, at their own rates or the mean rate. */

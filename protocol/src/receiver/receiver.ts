@@ -8,10 +8,10 @@ import type { Rejection } from "@tributary/contract";
 import type { Codec } from "../codec";
 import { geometryOf, isRejection, type Geometry } from "../geometry";
 import { LIMITS, TIMING } from "../limits";
-import { beginningsOf } from "../planner/known";
-import type { Planner, PlannerOptions } from "../planner/planner";
+import { pathsOf } from "../planner/known";
+import type { Planner } from "../planner/planner";
 import type { DataFrame, FinalReason, Frame, PlanHead, ProofFrame, RequestFrame } from "../types";
-import { dataHeaderBytes, encodeFrame, parseFrame } from "../wire/frames";
+import { encodeFrame, parseFrame } from "../wire/frames";
 import { checkOf, DigestAgreement, Patience, undecided, verdictOf } from "./agreement";
 import { Assembly } from "./assembly";
 import { checkRequest, requestOf, wantsDigests, type OnPacket, type ReceiverOptions } from "./options";
@@ -39,13 +39,12 @@ export class Receiver {
   readonly #request: RequestFrame;
   readonly #codec: Codec;
   readonly #startMs: number;
-  readonly #paths: Pick<PlannerOptions, "beginnings" | "known" | "packetBytes">;
+  readonly #paths: ReturnType<typeof pathsOf>;
   readonly #proofs: ObjectProofs | undefined;
   readonly #parts: Parts | undefined;
   readonly #hash: ReceiverOptions["hash"];
-  /** Undefined if the proxies are not asked for digests. */
   readonly #agreement: DigestAgreement | undefined;
-  /** Undefined also for a chunk that proxies read together: no two of them can confirm the bytes. */
+  /** Undefined if the proxies are not asked for digests, and for a chunk that proxies read together: no two of them can confirm the bytes. */
   #voting: DigestAgreement | undefined;
   readonly #patience = new Patience();
   readonly #renewsSessions: boolean;
@@ -67,10 +66,8 @@ export class Receiver {
 
   constructor(options: ReceiverOptions) {
     this.#request = requestOf(options);
-    const packetBytes = this.#request.symbolBytes + dataHeaderBytes("seed", 0);
-    const known = Array.from({ length: options.proxyCount }, (_, index) => options.known?.[index]);
-    const beginnings = beginningsOf(known, this.#request, packetBytes);
-    this.#paths = { beginnings, known, packetBytes };
+    this.#paths = pathsOf(options, this.#request);
+    const { beginnings } = this.#paths;
     this.#parts = partsOf(options, beginnings);
     checkRequest(this.#request, beginnings[0]!, this.#parts);
     this.#codec = options.codec;
@@ -486,7 +483,6 @@ export class Receiver {
     if (!this.#closed && !(this.#confirmed && this.#assembly?.isComplete)) this.#fail(rejection, nowMs);
   }
 
-  /** The proxy's session is a new one, and so is its answer. */
   #startAgain(proxy: ProxyState, nowMs: number): void {
     const proxyIndex = this.#proxies.indexOf(proxy);
     startAgain(proxy);

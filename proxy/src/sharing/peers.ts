@@ -7,8 +7,8 @@ import { CLIENT_HEADER, formatRange, type ByteRange } from "@tributary/contract"
 import type { ChunkRequest } from "../chunk";
 import type { ByteSpan } from "./sparse-body";
 
-/** A peer that is late costs a viewer no more than this: then the origin is asked. */
-const PEER_MS = 1500;
+/** A peer that sends nothing for this long is late: then the origin is asked. */
+const PEER_SILENCE_MS = 500;
 /** What Origo said is believed for this long. */
 const KNOWN_MS = 30_000;
 /** Origo is not asked more often than this. */
@@ -71,11 +71,14 @@ export class Peers {
     const headers: Record<string, string> = { [CLIENT_HEADER]: "peer" };
     if (range) headers["range"] = formatRange(range);
     let leftBytes = span.end - span.start;
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), PEER_SILENCE_MS);
     try {
-      const signal = AbortSignal.timeout(PEER_MS);
+      const { signal } = late;
       const answer = await fetch(`${url}/v1/held?${query}`, { headers, signal, redirect: "error" });
       if (answer.status !== 200 || !answer.body) return void (await answer.body?.cancel());
       for await (const bytes of answer.body as unknown as AsyncIterable<Uint8Array>) {
+        timer.refresh();
         const taken = bytes.subarray(0, leftBytes);
         leftBytes -= taken.length;
         yield taken;
@@ -83,6 +86,9 @@ export class Peers {
       }
     } catch {
       // What is missing is read at the origin.
+    } finally {
+      clearTimeout(timer);
+      late.abort();
     }
   }
 }
