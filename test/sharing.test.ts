@@ -112,7 +112,7 @@ test("a proxy that stops in the middle is replaced, and the origin is asked for 
   }
 });
 
-test("an origin whose answer changes between two parts: the download has bytes of one version, or it fails", async () => {
+test("the origin's answer changes between two parts: the bytes are of one version, or the download fails", async () => {
   const url = `${site}/changing/1`;
   const words = ["get", url, "--origo", fleet.origo.url, "--no-fallback", "--connections", "4", "--sharing", "-o", "-"];
   const { stdout, status } = await cli(...words);

@@ -132,13 +132,8 @@ export class Proxy {
     this.#objects = config.LIBRARY_DIR === undefined ? undefined : this.#makeObjects(config.LIBRARY_DIR);
     const origins = new ObjectOrigin(new LongBodies(this.#egress), this.#objects?.library);
     this.#chunks = new ChunkStore({ egress: origins, log, limits: this.#limits });
-    this.#shared = new SharedChunks({
-      origins,
-      peers: new Peers((ids) => this.#link?.peers(ids) ?? Promise.resolve({})),
-      whole: this.#chunks,
-      bytesMax: () => this.#limits.pinnedBytes,
-      log,
-    });
+    const [peers, bytesMax] = [new Peers((ids) => this.#link?.peers(ids)), () => this.#limits.pinnedBytes];
+    this.#shared = new SharedChunks({ origins, peers, whole: this.#chunks, bytesMax, log });
     this.#coder = new ProxyCoder({
       codec,
       setting: config.TRIBUTARY_CODER,
@@ -341,7 +336,6 @@ export class Proxy {
   #makeSession(id: string, channel: Channel, client: Client, onClosed: () => void): Session {
     const codec = this.#codec;
     const chunks = this.#chunks;
-    const shared = this.#shared;
     const coder = this.#coder;
     const shaper = this.#shaper;
     const counters = this.#counters;
@@ -354,7 +348,7 @@ export class Proxy {
       coder,
       rng,
       chunks,
-      shared,
+      shared: this.#shared,
       shaper,
       counters,
       log,
@@ -443,14 +437,14 @@ export class Proxy {
 
   #report() {
     const { originBytes, objectBytes, cacheHits, cacheBytes } = this.#chunks.stats;
-    const { originBytes: partBytes, ...sharing } = this.#shared.counts;
+    const { originBytes: partBytes, sharing } = this.#shared.stats;
     return {
       sessions: this.#sessions.size,
       activeRequests: this.#activeRequests(),
       sentBytes: this.#shaper.sentBytes,
       sentPackets: this.#counters.sentPackets,
       originBytes: originBytes + partBytes,
-      ...(Object.values(sharing).some((count) => count > 0) ? { sharing } : {}),
+      ...(sharing && { sharing }),
       cacheBytes,
       cacheHits,
       errors: this.#counters.errors.total,

@@ -30,8 +30,8 @@ export const CLIENT_SETTINGS = {
     option: true,
     group: "Download",
     help:
-      "In mode coded, the proxies of one operator read a chunk from its origin together, once. No proxy then confirms " +
-      "what another one brings. Every proxy must be of this version or a later one.",
+      "In mode coded, the proxies of one operator read a chunk from its origin together, once. No proxy then " +
+      "confirms what another one brings. Every proxy must be of this version or a later one.",
   },
   "client.generationSize": {
     type: "integer",

@@ -32,7 +32,7 @@ const SIGMAS = 1;
 const SIGMAS_LAST = 3;
 /** A smaller need is not worth a packet. Expected losses are fractions, and coded packets may be dependent. */
 const NEED_LEFT = 0.3;
-/** Others get a shared generation if its readers have brought nothing for this long, or are this much later than they. */
+/** Others get a shared generation if its readers bring nothing for this long, or would be ready this much later. */
 const LATE_MS = 500;
 /** After this time and two round trips without progress, each proxy must send everything that is missing (§9.6). */
 const STALL_MS = 200;

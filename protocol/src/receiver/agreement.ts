@@ -35,7 +35,8 @@ export function verdictOf(
 
 /**
  * Plans with different statements cannot be of one body. Validators are not part of it, because servers behind one name
- * may give the same bytes different ones, unless proxies read parts of the body. Nor is the length of the whole resource, because it may grow.
+ * may give the same bytes different ones, unless proxies read parts of the body. Nor is the length of the whole
+ * resource, because it may grow.
  */
 export function statementOf({
   status,

@@ -1,7 +1,6 @@
 /** Parts: which proxy of a request reads which part of the chunk, if they read it together. Rules: protocol.md §11. */
 import type { Beginning } from "../planner/known";
-import type { Sharing } from "../types";
-import type { ReceiverOptions } from "./options";
+import type { RequestFrame, Sharing } from "../types";
 
 /** Of a body whose length is not known beforehand, each proxy reads so many generations first. */
 const FIRST_GENERATIONS = 2;
@@ -16,9 +15,12 @@ export interface Parts extends Omit<Sharing, "ownIndex"> {
  * A proxy's part is as large as its share. Readers are in the order of their ids, so that clients with the same proxies
  * ask each for the same part.
  */
-export function partsOf(options: ReceiverOptions, beginnings: readonly Beginning[]): Parts | undefined {
-  const { sharing, mode, object, range } = options;
-  if (!sharing || mode !== "coded" || object || sharing.length < 2) return undefined;
+export function partsOf(
+  sharing: readonly string[] | undefined,
+  { mode, proofs, range }: RequestFrame,
+  beginnings: readonly Beginning[],
+): Parts | undefined {
+  if (!sharing || mode !== "coded" || proofs || sharing.length < 2) return undefined;
   const order = [...sharing.keys()].sort((a, b) => (sharing[a]! < sharing[b]! ? -1 : 1));
   const readers = order.map((index) => {
     const { start, end } = beginnings[index]!.share;

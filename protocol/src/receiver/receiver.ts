@@ -44,7 +44,7 @@ export class Receiver {
   readonly #parts: Parts | undefined;
   readonly #hash: ReceiverOptions["hash"];
   readonly #agreement: DigestAgreement | undefined;
-  /** Undefined if the proxies are not asked for digests, and for a chunk that proxies read together: no two of them can confirm the bytes. */
+  /** Undefined without digests, and for a chunk that proxies read together: no two of them can confirm its bytes. */
   #voting: DigestAgreement | undefined;
   readonly #patience = new Patience();
   readonly #renewsSessions: boolean;
@@ -68,7 +68,7 @@ export class Receiver {
     this.#request = requestOf(options);
     this.#paths = pathsOf(options, this.#request);
     const { beginnings } = this.#paths;
-    this.#parts = partsOf(options, beginnings);
+    this.#parts = partsOf(options.sharing, this.#request, beginnings);
     checkRequest(this.#request, beginnings[0]!, this.#parts);
     this.#codec = options.codec;
     this.#startMs = options.nowMs;

@@ -15,8 +15,8 @@ const KNOWN_MS = 30_000;
 const ASK_EVERY_MS = 1000;
 const KNOWN_MAX = 1024;
 
-/** The URLs of the proxies with these ids that are live and of this proxy's fleet. */
-export type AskOrigo = (ids: readonly string[]) => Promise<Readonly<Record<string, string>>>;
+/** The URLs of the proxies with these ids that are live and of this proxy's fleet. Undefined without an Origo. */
+export type AskOrigo = (ids: readonly string[]) => Promise<Readonly<Record<string, string>>> | undefined;
 
 /** What a peer is asked for. */
 export interface HeldRequest {
@@ -47,7 +47,7 @@ export class Peers {
     const unknown = ids.filter((id) => nowMs - (this.#known.get(id)?.atMs ?? -Infinity) > KNOWN_MS);
     if (unknown.length === 0 || nowMs - this.#askedMs < ASK_EVERY_MS) return;
     this.#askedMs = nowMs;
-    const urls = await this.#ask(unknown).catch((): Record<string, string> => ({}));
+    const urls = (await this.#ask(unknown)?.catch(() => undefined)) ?? {};
     for (const id of unknown) {
       this.#known.delete(id);
       this.#known.set(id, { url: Object.hasOwn(urls, id) ? urls[id] : undefined, atMs: nowMs });

@@ -34,6 +34,8 @@ export class SharedChunks {
   readonly counts: SharingCounts = { originBytes: 0, fromPeersBytes: 0, toPeersBytes: 0, readInstead: 0 };
   readonly #chunks = new Map<string, SharedChunk>();
   readonly #asking = new Map<SharedChunk, number>();
+  /** What to do for a reader whose chunk cannot be shared. */
+  readonly #toWhole = new Map<ChunkListener, () => void>();
   #sweep: NodeJS.Timeout | undefined;
   readonly #options: SharedChunksOptions;
   readonly #nowMs: () => number;
@@ -92,9 +94,6 @@ export class SharedChunks {
     };
   }
 
-  /** What to do for a reader whose chunk cannot be shared. */
-  readonly #toWhole = new Map<ChunkListener, () => void>();
-
   #leaveTo(listener: ChunkListener): void {
     const go = this.#toWhole.get(listener);
     this.#toWhole.delete(listener);
@@ -130,6 +129,12 @@ export class SharedChunks {
       if (left > 0) this.#asking.set(chunk, left);
       else this.#asking.delete(chunk);
     }
+  }
+
+  /** `sharing` is undefined until a peer was needed. */
+  get stats(): { originBytes: number; sharing: Omit<SharingCounts, "originBytes"> | undefined } {
+    const { originBytes, ...sharing } = this.counts;
+    return { originBytes, sharing: Object.values(sharing).some((count) => count > 0) ? sharing : undefined };
   }
 
   get heldBytes(): number {
