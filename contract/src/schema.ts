@@ -173,8 +173,14 @@ export const ProxyStatus = z
     uptimeMs: finite,
     /** The largest of three shares: of its rate that it sends, of its sessions, of the time its event loop is busy. */
     load: finite.optional(),
-    /** The reading that it shares with peers: body bytes from them and to them, and what it read in their place. */
-    sharing: z.object({ fromPeersBytes: count, toPeersBytes: count, readInstead: count }).strict().optional(),
+    /**
+     * The reading that it shares: body bytes from peers and to them, stretches that it read in a peer's place, and
+     * peers that a client named and Origo did not.
+     */
+    sharing: z
+      .object({ fromPeersBytes: count, toPeersBytes: count, readInstead: count, refusedPeers: count })
+      .strict()
+      .optional(),
     /** How it makes coded packets. */
     coder: CoderStatus.optional(),
     /** Absent if it has no library. */

@@ -57,6 +57,22 @@ describe("registry", () => {
     expect([9999, 10_000].map((ms) => registry.fleet(T0 + ms).length)).toEqual([1, 0]);
   });
 
+  test("a proxy is told only where live proxies of its own operator are", () => {
+    const registry = new Registry();
+    for (const [name, operator] of [
+      ["a", "one"],
+      ["b", "one"],
+      ["c", "two"],
+      ["d", "one"],
+    ] as const)
+      registry.handleHello(name, joined({ name, operator, url: `http://${name}.test` }), T0);
+    registry.decide("id-d", { state: "disabled", name: null, isConvicted: false });
+    const asked = ["id-a", "id-b", "id-c", "id-d", "id-stranger"];
+    expect(registry.peersOf("id-a", asked, T0)).toEqual({ "id-b": "http://b.test" });
+    expect(registry.peersOf("id-stranger", asked, T0)).toEqual({});
+    expect(registry.peersOf("id-a", asked, T0 + 4000)).toEqual({});
+  });
+
   test("a closed connection removes its proxy at once", () => {
     const registry = fleetOf(2);
     registry.handleClosed("c0");

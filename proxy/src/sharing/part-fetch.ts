@@ -102,7 +102,8 @@ export class PartFetch {
     const policy = new AnswerPolicy(response, sentMs, Date.now());
     if (totalBytes < 0 || totalBytes > LIMITS.chunkBytesMax || !policy.isShareable) return undefined;
     const { headers, serverFetchMs } = headOf(response);
-    const { "content-range": _, ...others } = headers;
+    const others = { ...headers };
+    delete others["content-range"];
     const contentRange = formatContentRange({ start: this.#base, end: end - 1 }, told.resourceBytes);
     const head: PlanHead = range
       ? { status: 206, headers: { ...others, "content-range": contentRange }, totalBytes, serverFetchMs }

@@ -5,6 +5,7 @@
  */
 import type { ByteRange } from "@tributary/contract";
 import { strongValidator } from "@tributary/contract";
+import type { ProxyStatus } from "@tributary/contract/schema";
 import { checkPageOrigin, keyOf, type ChunkListener, type ChunkRequest, type Lease, type Origins } from "../chunk";
 import type { ChunkStore } from "../chunks";
 import type { Log } from "../log";
@@ -132,8 +133,9 @@ export class SharedChunks {
   }
 
   /** `sharing` is undefined until a peer was needed. */
-  get stats(): { originBytes: number; sharing: Omit<SharingCounts, "originBytes"> | undefined } {
-    const { originBytes, ...sharing } = this.counts;
+  get stats(): { originBytes: number; sharing: ProxyStatus["sharing"] } {
+    const { originBytes, ...counts } = this.counts;
+    const sharing = { ...counts, refusedPeers: this.#options.peers.counts.refused };
     return { originBytes, sharing: Object.values(sharing).some((count) => count > 0) ? sharing : undefined };
   }
 
