@@ -136,7 +136,8 @@ function tooLong(file: string, bytes: number, blockBytes: number): Exit {
   const hint = bytes <= most ? " Take a larger --block-size." : ` The largest file has ${most} bytes.`;
   return new Exit(
     STATUS.failed,
-    `${file} has ${bytes} bytes, which are ${blocks} blocks of ${blockBytes}; the limit is ${BLOCKS_MAX} blocks.${hint}`,
+    `${file} has ${bytes} bytes, which are ${blocks} blocks of ${blockBytes}; ` +
+      `the limit is ${BLOCKS_MAX} blocks.${hint}`,
   );
 }
 

@@ -140,7 +140,7 @@ test("a neighbour that sends blocks of zeros without end is dropped after a boun
   expect(peer.node.blocks.received).toBeLessThan(BLOCKS + 32 * BLOCKS + 256 + 2);
 });
 
-test("a neighbour that promises all and sends nothing is dropped as silent, and another one brings the blocks", async () => {
+test("one that promises all and sends nothing is dropped as silent, and another brings the blocks", async () => {
   const promises = Array.from({ length: BLOCKS }, (_, index): SwarmFrame => {
     const vector = new Uint8Array(BLOCKS);
     vector[index] = 1;

@@ -87,7 +87,7 @@ describe.each(makers)("%s", (_name, make) => {
   });
 });
 
-test("coding: a neighbour may promise four blocks at most, and what it promised comes from another when it is gone", () => {
+test("coding: a neighbour may promise four blocks, which come from another when it is gone", () => {
   const [peer, source] = [makers[0]![1]({ upstream: [0, 3] }), makers[0]![1](sourceOptions)];
   for (let index = 0; index < 10; index++) peer.handleControl(3, { kind: "offer", vector: unit(index) });
   expect(controlFor(peer, 3).map(({ kind }) => kind)).toEqual([

@@ -1,6 +1,7 @@
 /**
- * Figures 2 and 3 of the paper (Wang, Li 2006, section II-A), measured with our codec on one core: how fast `n` blocks of
- * `k` bytes are encoded and decoded. Blocks over the codec's 65,536 bytes are coded in slices with the same coefficients.
+ * Figures 2 and 3 of the paper (Wang, Li 2006, section II-A), measured with our codec on one core: how fast `n` blocks
+ * of `k` bytes are encoded and decoded. Blocks over the codec's 65,536 bytes are coded in slices with the same
+ * coefficients.
  */
 import type { Codec, Decoder } from "@tributary/protocol";
 
@@ -103,7 +104,8 @@ export function figure2(codec: Codec): string {
   );
   const tables = ["encoded", "decoded"].map((what, index) => {
     const rows = BLOCK_COUNTS.map((n, row) => [String(n), ...cells[row]!.map((cell) => cell[index]!)]);
-    return `${what} MB/s by number of blocks, for blocks of so many bytes\n${columns([["blocks", ...BLOCK_BYTES.map(String)], ...rows])}`;
+    const title = `${what} MB/s by number of blocks, for blocks of so many bytes`;
+    return `${title}\n${columns([["blocks", ...BLOCK_BYTES.map(String)], ...rows])}`;
   });
   return tables.join("\n\n");
 }

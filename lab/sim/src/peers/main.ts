@@ -6,7 +6,8 @@
  *                        [--figure 2|3|4|5] [--runs 3] [--seed N]
  *
  * It prints a line for each scheme, or the table of one of the paper's figures: means over the runs, whose seeds are N,
- * N + 1 and so on. Figures 2 and 3 measure the codec on this machine. Exit status: 0 every peer has the right bytes, 1 not so, 2 wrong option.
+ * N + 1 and so on. Figures 2 and 3 measure the codec on this machine. Exit status: 0 every peer has the
+ * right bytes, 1 not so, 2 wrong option.
  */
 import { parseArgs } from "node:util";
 import { loadCodec } from "@tributary/native-codec";
