@@ -86,6 +86,8 @@ export class Planner {
   #frontier = 0;
   /** Who can send which generation. Undefined if each proxy reads them all. */
   readonly #holdings: Holdings | undefined;
+  /** By proxy, when it last brought something new or was given a generation. */
+  readonly #broughtMs: number[];
   readonly #parts: (readonly GenerationSpan[])[] | undefined;
   #progressMs: number;
 
@@ -96,6 +98,7 @@ export class Planner {
     this.#packetBytes = packetBytes;
     this.#progressMs = nowMs;
     this.#parts = parts?.slice();
+    this.#broughtMs = beginnings.map(() => nowMs);
     this.#holdings = parts && new Holdings(beginnings.length, geometry.generationCount);
     parts?.forEach((spans, index) => this.#holdings!.handleReads(index, spans));
     this.#paths = beginnings.map(({ share, windowPackets }, index) => {
@@ -160,7 +163,9 @@ export class Planner {
     this.#progressMs = nowMs;
   }
 
-  handleData(proxyIndex: number, frame: DataFrame, useful: boolean, nowMs: number): void {
+  /** `useful`: the packet was innovative, or its generation needed nothing more. */
+  handleData(proxyIndex: number, frame: DataFrame, useful: boolean, innovative: boolean, nowMs: number): void {
+    if (innovative) this.#broughtMs[proxyIndex] = nowMs;
     this.#flow.packets++;
     this.#paths[proxyIndex]!.handleData(frame, useful, nowMs);
   }
@@ -318,35 +323,43 @@ export class Planner {
     for (let index = this.#assembly.base; index < this.#geometry.generationCount; index++) {
       const need = this.#assembly.missing(index);
       if (need <= 0) continue;
-      const holders = sources.filter((_, at) => holdings.holds(indexes[at]!, index));
-      if (holders.length === 0) {
-        if (this.#isOrphan(holdings, index, nowMs)) orphans.push(index);
+      if (this.#isOrphan(holdings, index, nowMs)) {
+        orphans.push(index);
         continue;
       }
+      const holders = sources.filter((_, at) => holdings.holds(indexes[at]!, index));
+      if (holders.length === 0) continue;
       if (holders.length === 1) last[sources.indexOf(holders[0]!)] = index;
       // What may not be granted yet takes its time, too.
       if (!this.#fill(index, need, holders, margin))
         for (const holder of holders) holder.atMs += (need * holder.gapMs) / holders.length;
     }
     for (const index of orphans) {
-      const source = soonestFree(sources);
-      if (!source) return;
-      holdings.add(this.#paths.indexOf(source.path), index);
-      this.#fill(index, this.#assembly.missing(index), [source], margin);
+      const others = sources.filter((_, at) => !holdings.holds(indexes[at]!, index));
+      const source = soonestFree(others);
+      if (source) this.#give(holdings, source, index, nowMs);
+      if (source || others.length === 0)
+        this.#fill(index, this.#assembly.missing(index), source ? [source] : sources, margin);
     }
-    this.#relieve(holdings, sources, last);
+    this.#relieve(holdings, sources, last, nowMs);
   }
 
-  /** No proxy that holds the generation has brought anything for long. */
+  /** No proxy that holds the generation has brought anything new for long. */
   #isOrphan(holdings: Holdings, index: number, nowMs: number): boolean {
     return this.#paths.every(
-      (path, proxyIndex) =>
-        !holdings.holds(proxyIndex, index) || path.gone || path.loss.isUseless || nowMs - path.lastArrivalMs > LATE_MS,
+      (path, at) => !holdings.holds(at, index) || path.gone || nowMs - this.#broughtMs[at]! > LATE_MS,
     );
   }
 
+  /** From now on the proxy may be granted this generation. */
+  #give(holdings: Holdings, { path }: Source, index: number, nowMs: number): void {
+    const proxyIndex = this.#paths.indexOf(path);
+    holdings.add(proxyIndex, index);
+    this.#broughtMs[proxyIndex] = nowMs;
+  }
+
   /** A proxy with nothing to send takes over the last generation of the proxy that would be ready last. */
-  #relieve(holdings: Holdings, sources: readonly Source[], last: readonly (number | undefined)[]): void {
+  #relieve(holdings: Holdings, sources: readonly Source[], last: readonly (number | undefined)[], nowMs: number): void {
     const free = soonestFree(sources);
     const late = [...sources.keys()]
       .filter((at) => last[at] !== undefined)
@@ -354,7 +367,7 @@ export class Planner {
     if (!free || late === undefined) return;
     const index = last[late]!;
     const takesMs = LATE_MS + this.#assembly.missing(index) * free.gapMs;
-    if (sources[late]!.atMs > free.atMs + takesMs) holdings.add(this.#paths.indexOf(free.path), index);
+    if (sources[late]!.atMs > free.atMs + takesMs) this.#give(holdings, free, index, nowMs);
   }
 
   /** A packet that comes after this time leaves none to ask again before the chunk's end. */

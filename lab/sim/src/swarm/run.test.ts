@@ -29,6 +29,10 @@ test.each(shared.map((drawn) => [drawn.seed, drawn] as const))(
   },
 );
 
+test("swarm: a reader that only repeats what it has brought is replaced (seed 5191)", () => {
+  expect(runSwarm(withSharing(draw(5191), 1), codec)).toMatchObject({ end: "complete", wrongs: [] });
+});
+
 /** Six proxies as fast as each other, an origin four times as fast; `broken`: the link of one of them. */
 const sixthOf = (broken: Partial<ProxyLink>, given: Partial<SwarmDraw>) => {
   const link = { bytesPerSec: 1e6, rttMs: 20, origin: { bytesPerSec: 4e6, rttMs: 20 } };
