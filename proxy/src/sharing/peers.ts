@@ -7,8 +7,8 @@ import { CLIENT_HEADER, formatRange, type ByteRange } from "@tributary/contract"
 import type { ChunkRequest } from "../chunk";
 import type { ByteSpan } from "./sparse-body";
 
-/** A peer that sends nothing for this long is late: then the origin is asked. */
-const PEER_SILENCE_MS = 500;
+/** A peer that sends nothing for this long is late: then the origin is asked, before the client asks another proxy. */
+const PEER_SILENCE_MS = 300;
 /** What Origo said is believed for this long. */
 const KNOWN_MS = 30_000;
 /** Origo is not asked more often than this. */
