@@ -24,8 +24,7 @@ test("planner: a proxy that sends nothing useful is granted little more, even in
     planner.handleData(
       1,
       { type: "data", requestId: 1, sequence: sequence++, generationIndex: 0, coding, payload: new Uint8Array(0) },
-      true,
-      true,
+      { useful: true, innovative: true },
       nowMs,
     );
     planner.replan(nowMs);

@@ -53,6 +53,12 @@ export interface PlannerOptions {
   parts?: readonly (readonly GenerationSpan[])[] | undefined;
 }
 
+/** What a packet was worth. It is also useful if its generation needed nothing more. */
+interface Worth {
+  useful: boolean;
+  innovative: boolean;
+}
+
 /** How the losses seen so far are taken into account in one plan. */
 interface Losses {
   /** The chance that a packet of this path brings nothing. */
@@ -163,8 +169,7 @@ export class Planner {
     this.#progressMs = nowMs;
   }
 
-  /** `useful`: the packet was innovative, or its generation needed nothing more. */
-  handleData(proxyIndex: number, frame: DataFrame, useful: boolean, innovative: boolean, nowMs: number): void {
+  handleData(proxyIndex: number, frame: DataFrame, { useful, innovative }: Worth, nowMs: number): void {
     if (innovative) this.#broughtMs[proxyIndex] = nowMs;
     this.#flow.packets++;
     this.#paths[proxyIndex]!.handleData(frame, useful, nowMs);

@@ -393,7 +393,7 @@ export class Receiver {
       return this.#count(proxy, 0, "rejected", nowMs, frame);
     const needed = assembly.missingFrom(proxyIndex, frame.generationIndex) > 0;
     const innovative = assembly.add(proxyIndex, frame.generationIndex, frame.coding, frame.payload);
-    this.#planner?.handleData(proxyIndex, frame, innovative || !needed, innovative, nowMs);
+    this.#planner?.handleData(proxyIndex, frame, { useful: innovative || !needed, innovative }, nowMs);
     this.#count(proxy, 0, innovative ? "innovative" : "duplicate", nowMs, frame);
     if (!innovative) return;
     this.#excludeLiars(nowMs);
