@@ -25,7 +25,7 @@ export const PLANTED: readonly PlantedBug[] = [
     file: "receiver/assembly.ts",
     find: " || payloadBytes !== geometry.symbolBytes",
     replace: "",
-    seed: 126,
+    seed: 198,
   },
   {
     name: "digest not checked",
@@ -144,14 +144,14 @@ export const PLANTED: readonly PlantedBug[] = [
     file: "receiver/receiver.ts",
     find: 'for (const { frame, atMs } of proxy.early.splice(0)) this.#count(proxy, 0, "late", atMs, frame);',
     replace: "proxy.early.length = 0;",
-    seed: 60,
+    seed: 96,
   },
   {
     name: "grant sequence used again",
     file: "planner/grant-echoes.ts",
     find: "this.#grantSequence += repeats ? ECHO_VALUES : 1;",
     replace: "this.#grantSequence ||= 1;",
-    seed: 48,
+    seed: 110,
   },
   {
     name: "generation sent before its bytes are there",
@@ -200,7 +200,7 @@ export const PLANTED: readonly PlantedBug[] = [
     file: "receiver/agreement.ts",
     find: "if (firstGeneration > proxy.count) return;",
     replace: "",
-    seed: 234,
+    seed: 321,
   },
   {
     name: "lost digests not announced again",
