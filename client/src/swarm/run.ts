@@ -94,7 +94,7 @@ export class Swarm {
     );
     this.#tellAll({ kind: "stop" });
     const startMs = performance.now();
-    const areEnded = (): boolean => this.peers.every(({ lost, counts }) => lost !== undefined || counts !== undefined);
+    const areEnded = (): boolean => this.#children.every(hasEnded);
     await this.#until(
       areEnded,
       () => performance.now() - startMs,
@@ -156,10 +156,11 @@ export class Swarm {
   /** A process has ended. Before the start that ends the run; later the others go on. */
   #lose(id: number, why: string): void {
     const peer = this.peers[id]!;
-    if (this.#isOver || peer.counts !== undefined) return;
+    if (this.#isOver) return;
+    this.#wake();
+    if (peer.counts !== undefined) return;
     if (!this.#isStarted) this.#failure ??= `Peer ${id} ended before the start: ${why}.`;
     peer.lost ??= why;
-    this.#wake();
   }
 
   #tell(id: number, message: ToPeer): void {
@@ -210,3 +211,7 @@ export class Swarm {
     return `No peer got a new block for ${STALL_MS / 1000} s, and ${open.length} peers are not complete.${source}`;
   }
 }
+
+/** Also of one that could not be started. */
+const hasEnded = ({ pid, exitCode, signalCode }: ChildProcess): boolean =>
+  pid === undefined || exitCode !== null || signalCode !== null;
