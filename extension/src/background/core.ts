@@ -6,7 +6,7 @@ import { BUILT_IN, SETTING_KEYS, parseSettings, type Settings } from "../shared/
 import type { CompiledPolicies } from "../shared/csp";
 import { BROUGHT_SCRIPTS, CLIENT_ID_KEY } from "../shared/names";
 import { mayRead } from "./admission";
-import { compileMetas, mayFetch, takePolicies } from "./policies";
+import { awaitPolicies, compileMetas, mayFetch, takePolicies } from "./policies";
 import { isTabProxied } from "./proxied";
 import { syncSites } from "./sites";
 import type { Badge, BroughtScript, SettingsAnswer, ToBackground, ToTransportContext } from "../shared/runtime";
@@ -64,8 +64,9 @@ chrome.runtime.onMessage.addListener(
   (message: ToBackground, sender, respond: (answer: SettingsAnswer | CompiledPolicies | null | boolean) => void) => {
     if (message.to !== "background") return;
     if (message.type === "bring") return bringScript(message.script, sender);
-    if (message.type === "start") {
-      void takePolicies(message.address, sender).then(respond);
+    if (message.type === "start") return respond(takePolicies(message.address, sender));
+    if (message.type === "late") {
+      void awaitPolicies(message.address, sender).then(respond);
       return true;
     }
     if (message.type === "metas") return respond(compileMetas(message.texts, message.address));

@@ -3,7 +3,7 @@ let note!: Note;
 /** By tab: what its content scripts answer. */
 const answers = new Map<number, () => Promise<unknown>>();
 let asked: object[] = [];
-let { compileMetas, mayFetch, takePolicies } = {} as typeof import("./policies");
+let { awaitPolicies, compileMetas, mayFetch, takePolicies } = {} as typeof import("./policies");
 
 beforeEach(async () => {
   jest.useFakeTimers();
@@ -20,7 +20,7 @@ beforeEach(async () => {
     },
   };
   Object.assign(globalThis, { chrome });
-  ({ compileMetas, mayFetch, takePolicies } = await import("./policies"));
+  ({ awaitPolicies, compileMetas, mayFetch, takePolicies } = await import("./policies"));
 });
 
 afterEach(() => jest.useRealTimers());
@@ -38,69 +38,66 @@ const answer = (policies: string[], more: object = {}): void =>
   });
 const HOSTS = ["a.example", "b.example", "c.example"];
 /** Of each policy those of HOSTS that the document may ask, as it learns at its start; null: unknown. */
-async function start(frameId = 0, url = PAGE): Promise<string[] | null> {
+function start(frameId = 0, url = PAGE): string[] | null {
   const sender = { tab: { id: 1 }, frameId } as chrome.runtime.MessageSender;
-  return (await takePolicies(url, sender))?.connect.map(allowedBy) ?? null;
+  return takePolicies(url, sender)?.connect.map(allowedBy) ?? null;
 }
-/** Once no answer came late either. */
-async function startUnknown(frameId = 0, url = PAGE): Promise<string[] | null> {
-  const told = start(frameId, url);
-  jest.runAllTimers();
-  return await told;
+/** The same, for a document whose answer may be heard of later. */
+async function startLate(): Promise<string[] | null> {
+  const sender = { tab: { id: 1 }, frameId: 0 } as chrome.runtime.MessageSender;
+  return (await awaitPolicies(PAGE, sender))?.connect.map(allowedBy) ?? null;
 }
 const allowedBy = (source: string): string =>
   HOSTS.filter((host) => new RegExp(source).test(`https://${host}/1.ts`)).join(" ");
 
-test("policies: a document without one has none, and those of another document are not known", async () => {
+test("policies: a document without one has none, and those of another document are not known", () => {
   answer([]);
-  expect(await startUnknown(0, "https://site.example/other")).toBe(null);
-  expect(await startUnknown(1)).toBe(null);
-  expect(await start()).toEqual([]);
-  expect(await startUnknown()).toBe(null);
-  const ofNoTab = takePolicies(PAGE, {});
-  jest.runAllTimers();
-  expect(await ofNoTab).toBe(null);
+  expect(start(0, "https://site.example/other")).toBe(null);
+  expect(start(1)).toBe(null);
+  expect(takePolicies(PAGE, {})).toBe(null);
+  expect([start(), start()]).toEqual([[], null]);
 });
 
 test("policies: an answer that is heard of after its document counts, for the next document too", async () => {
-  const starts = [start(), start()];
+  const starts = [startLate(), startLate()];
   answer(["connect-src b.example"], { frameId: 1 });
   answer(["connect-src a.example"]);
   expect(await Promise.all(starts)).toEqual([["a.example"], ["a.example"]]);
   answer(["connect-src c.example"]);
-  expect(await start()).toEqual(["a.example", "c.example"]);
+  expect(start()).toEqual(["a.example", "c.example"]);
+  const never = startLate();
+  jest.runAllTimers();
+  expect(await never).toBe(null);
 });
 
-test("policies: documents of one address have each their own", async () => {
-  const starts: (string[] | null)[] = [];
-  for (const host of ["a.example", "b.example", "a.example"]) {
+test("policies: documents of one address have each their own", () => {
+  const starts = ["a.example", "b.example", "a.example"].map((host) => {
     answer([`connect-src ${host}`]);
-    starts.push(await start());
-  }
+    return start();
+  });
   expect(starts).toEqual([["a.example"], ["b.example"], ["a.example"]]);
 });
 
-test("policies: frames of one address have each their own, in whatever order they start", async () => {
+test("policies: frames of one address have each their own, in whatever order they start", () => {
   HOSTS.forEach((host, frameId) => answer([`connect-src ${host}`], { frameId }));
-  const starts = await Promise.all([2, 0, 1].map((frameId) => start(frameId)));
-  expect(starts).toEqual([["c.example"], ["a.example"], ["b.example"]]);
+  expect([2, 0, 1].map((frameId) => start(frameId))).toEqual([["c.example"], ["a.example"], ["b.example"]]);
 });
 
-test("policies: those of all answers that could have brought the document count", async () => {
+test("policies: those of all answers that could have brought the document count", () => {
   answer(["connect-src a.example"]);
   answer(["connect-src b.example", "img-src *"]);
-  expect(await start()).toEqual(["a.example", "b.example"]);
+  expect(start()).toEqual(["a.example", "b.example"]);
 });
 
-test("policies: what a document fetches ahead brings none", async () => {
+test("policies: what a document fetches ahead brings none", () => {
   answer(["connect-src a.example"], { documentId: "a" });
-  expect(await startUnknown()).toBe(null);
+  expect(start()).toBe(null);
 });
 
-test("policies: headers count in any letters, those that only report, and with a fragment", async () => {
+test("policies: headers count in any letters, those that only report, and with a fragment", () => {
   const responseHeaders = [{ name: "content-security-policy-report-only", value: "connect-src a.example" }];
   answer([], { url: `${PAGE}#top`, responseHeaders });
-  expect(await start(0, `${PAGE}#end`)).toEqual(["a.example"]);
+  expect(start(0, `${PAGE}#end`)).toEqual(["a.example"]);
 });
 
 test("policies: those in meta elements are read, and too long ones allow nothing", () => {

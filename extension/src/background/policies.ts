@@ -45,23 +45,30 @@ chrome.webRequest.onResponseStarted.addListener(
  * The policies of the document that starts now at `address`; null if they are not known. If several answers could have
  * brought it, the policies of all count, so the strictest holds.
  */
-export async function takePolicies(
-  address: string,
-  { tab, frameId }: chrome.runtime.MessageSender,
-): Promise<CompiledPolicies | null> {
-  const key = keyOf(tab?.id ?? -1, frameId ?? -1, address);
-  const compiled = (): CompiledPolicies | null => {
-    const answers = answersOf.get(key);
-    return answers === undefined ? null : compilePolicies(answers.flat(), new URL(address));
-  };
-  if (!answersOf.has(key)) {
-    await lateAnswer(key);
-    // It stays for the next document, because this one may have been left meanwhile.
-    return compiled();
-  }
-  const policies = compiled();
+export function takePolicies(address: string, sender: chrome.runtime.MessageSender): CompiledPolicies | null {
+  const key = senderKey(address, sender);
+  const policies = compiledOf(key, address);
   answersOf.delete(key);
   return policies;
+}
+
+/** The same of a document whose policies were not known when it started. */
+export async function awaitPolicies(
+  address: string,
+  sender: chrome.runtime.MessageSender,
+): Promise<CompiledPolicies | null> {
+  const key = senderKey(address, sender);
+  if (!answersOf.has(key)) await lateAnswer(key);
+  // The answer stays for the next document, because this one may have been left meanwhile.
+  return compiledOf(key, address);
+}
+
+const senderKey = (address: string, { tab, frameId }: chrome.runtime.MessageSender): string =>
+  keyOf(tab?.id ?? -1, frameId ?? -1, address);
+
+function compiledOf(key: string, address: string): CompiledPolicies | null {
+  const answers = answersOf.get(key);
+  return answers === undefined ? null : compilePolicies(answers.flat(), new URL(address));
 }
 
 /** Ends when an answer for `key` is heard of, or after LATE_MS_MAX. */

@@ -3,11 +3,18 @@ import { compilePolicies, parsePolicies } from "../shared/csp";
 const SITE = "https://site.example";
 const MEDIA = "https://media.example/a/1.mp4";
 
-type Question = { type: string; texts?: string[] };
+type Question = { type: "start" | "late" | "metas"; texts?: string[] };
 const compiled = (texts: string[]) => compilePolicies(parsePolicies(texts), new URL(SITE));
 
+interface Document {
+  headers: string[] | null;
+  /** What the background knows a moment later. */
+  late?: string[] | null;
+  metas?: string[];
+}
+
 /** A document that came with these policies; null: the background does not know them. */
-async function open({ headers, metas = [] }: { headers: string[] | null; metas?: string[] }) {
+async function open({ headers, late = headers, metas = [] }: Document) {
   jest.resetModules();
   const document = Object.assign(new EventTarget(), { querySelectorAll: () => metas.map((content) => ({ content })) });
   let tell!: () => void;
@@ -18,7 +25,8 @@ async function open({ headers, metas = [] }: { headers: string[] | null; metas?:
   const sendMessage = async ({ type, texts }: Question) => {
     if (!isThere) throw new Error("Could not establish connection. Receiving end does not exist.");
     await told;
-    return type === "metas" ? compiled(texts!) : headers && compiled(headers);
+    const known = { start: headers, late, metas: texts! }[type]!;
+    return known && compiled(known);
   };
   class MutationObserver {
     observe = (): void => undefined;
@@ -47,6 +55,13 @@ test("policies: a document without one may ask for anything", async () => {
 test("policies: of unknown ones the browser judges alone, and a plain video stays", async () => {
   const { mayPlay, refuses } = await open({ headers: null });
   expect([await mayPlay(MEDIA), refuses(MEDIA)]).toEqual(["no", false]);
+});
+
+test("policies: those that the background learns late count from then on", async () => {
+  const { mayPlay, refuses } = await open({ headers: null, late: [] });
+  expect([await mayPlay(MEDIA), refuses(MEDIA)]).toEqual(["anywhere", false]);
+  const strict = await open({ headers: null, late: ["connect-src 'self'"] });
+  expect([await strict.mayPlay(MEDIA), strict.refuses(MEDIA)]).toEqual(["no", true]);
 });
 
 test("policies: nothing is allowed before the background has told them", async () => {

@@ -44,7 +44,16 @@ const metas = new MutationObserver(noteMetas);
 metas.observe(document, { childList: true, subtree: true });
 document.addEventListener("DOMContentLoaded", () => metas.disconnect());
 
-whenTold = learn({ type: "start", address });
+whenTold = learnStart();
+
+/** While they are unknown, the browser alone judges requests, and no plain video is taken over. */
+async function learnStart(): Promise<void> {
+  await learn({ type: "start", address });
+  const at = known.indexOf(null);
+  if (at < 0) return;
+  const late = await ask({ type: "late", address }, () => undefined);
+  if (late) known[at] = late as CompiledPolicies;
+}
 
 const isKnown = (): boolean => known.length === wanted && !known.includes(null);
 

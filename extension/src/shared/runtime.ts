@@ -15,6 +15,8 @@ export type ToBackground =
   | { to: "background"; type: "bring"; script: BroughtScript }
   /** A document starts at `address`. The answer is CompiledPolicies of those that came with it; null if not known. */
   | { to: "background"; type: "start"; address: string }
+  /** The same once more, after null: the background may hear of a document before it hears of its answer. */
+  | { to: "background"; type: "late"; address: string }
   /** The same for policies in `<meta>` elements of a document that started at `address`. */
   | { to: "background"; type: "metas"; address: string; texts: string[] }
   | { to: "background"; type: "rules"; rules: GivenRule[] }
