@@ -43,7 +43,7 @@ export function swarmResult(head: SwarmHead, states: readonly PeerState[]): Swar
     const links = { link, upBytesPerSec: Math.round(upBytesPerSec), downBytesPerSec: Math.round(downBytesPerSec) };
     return { id, ...links, completeMs: completeMs ?? null, lost: lost ?? null, ...counts, cpuMs, memoryBytes };
   });
-  const complete = peers.slice(1).filter(({ completeMs, lost }) => completeMs !== null && lost === null);
+  const complete = peers.slice(1).filter(isDone);
   const needed = complete.length * head.blockCount * head.blockBytes;
   return {
     ...head,
@@ -54,6 +54,8 @@ export function swarmResult(head: SwarmHead, states: readonly PeerState[]): Swar
     peers,
   };
 }
+
+const isDone = ({ completeMs, lost }: PeerResult): boolean => completeMs !== null && lost === null;
 
 function timesOf(peers: readonly PeerResult[]): { meanMs: number | null; lastMs: number | null } {
   const times = peers.flatMap(({ completeMs }) => completeMs ?? []);
@@ -87,8 +89,8 @@ export function swarmSummary(result: SwarmResult): string {
   const others = peers.slice(1);
   const rows = ["Ethernet", "DSL", "all"].map((link) => {
     const own = others.filter((peer) => link === "all" || peer.link === link);
-    const { meanMs, lastMs } = timesOf(own.filter(({ lost }) => lost === null));
-    const done = own.filter(({ completeMs, lost }) => completeMs !== null && lost === null);
+    const done = own.filter(isDone);
+    const { meanMs, lastMs } = timesOf(done);
     return [link, String(own.length), String(done.length), seconds(meanMs), seconds(lastMs)];
   });
   const settings = scheme === "coding" ? `, density ${density}, aggressiveness ${aggressiveness}, check ${check}` : "";

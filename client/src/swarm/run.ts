@@ -10,7 +10,7 @@ import type { FromPeer, PeerCounts, SwarmSettings, ToPeer } from "./messages";
 import { TOKEN_BYTES } from "./wire";
 
 export const UPSTREAM = 10;
-/** Setting up takes longer than this, or no peer gets a new block for so long: the run has failed. */
+/** The run fails if setting up takes longer than SET_UP_MS, or if no peer gets a new block for STALL_MS. */
 const SET_UP_MS = 120_000;
 const STALL_MS = 60_000;
 /** Peers that do not end by themselves are killed. */

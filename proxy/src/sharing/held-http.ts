@@ -18,7 +18,7 @@ export interface HeldOptions {
 
 const bad = (message: string): Rejection => ({ kind: "badRequest", message });
 
-/** A closed range; "none" if there is none, undefined if it is something else. */
+/** Reads a closed range. It gives "none" for no text, and undefined for any other text. */
 function closedRange(text: string | undefined): ByteRange | "none" | undefined {
   if (text === undefined) return "none";
   const range = parseRange(text);

@@ -34,6 +34,7 @@ export class PartFetch {
   readonly #origins: Origins;
   readonly #request: ChunkRequest;
   readonly #signal: AbortSignal;
+  readonly #range: ByteRange | undefined;
   /** Where the body begins in the resource. */
   readonly #base: number;
   #first: { head: PlanHead; resource: number } | undefined;
@@ -43,6 +44,7 @@ export class PartFetch {
     this.#origins = origins;
     this.#request = request;
     this.#signal = signal;
+    this.#range = range;
     this.#base = range?.start ?? 0;
   }
 
@@ -93,11 +95,7 @@ export class PartFetch {
     const told = response.status === 206 ? parseContentRange(response.headers["content-range"]) : undefined;
     if (told?.resourceBytes === undefined || told.resourceBytes === null || strongValidator(response) === undefined)
       return undefined;
-    const { range } = this.#request;
-    const end =
-      range && "start" in range && range.end !== undefined
-        ? Math.min(range.end + 1, told.resourceBytes)
-        : told.resourceBytes;
+    const end = Math.min((this.#range?.end ?? Infinity) + 1, told.resourceBytes);
     const totalBytes = end - this.#base;
     const policy = new AnswerPolicy(response, sentMs, Date.now());
     if (totalBytes < 0 || totalBytes > LIMITS.chunkBytesMax || !policy.isShareable) return undefined;
@@ -105,7 +103,7 @@ export class PartFetch {
     const others = { ...headers };
     delete others["content-range"];
     const contentRange = formatContentRange({ start: this.#base, end: end - 1 }, told.resourceBytes);
-    const head: PlanHead = range
+    const head: PlanHead = this.#range
       ? { status: 206, headers: { ...others, "content-range": contentRange }, totalBytes, serverFetchMs }
       : { status: 200, headers: others, totalBytes, serverFetchMs };
     this.#first = { head, resource: told.resourceBytes };

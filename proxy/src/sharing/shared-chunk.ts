@@ -1,7 +1,7 @@
 /**
- * Shared chunk: one chunk of which this proxy reads a part from the origin. When a client wants what it does not read,
- * it gets that from the peer that reads it, and at the origin if the peer is late, gone or has another version. Bytes
- * of two versions are never joined. Rules: protocol.md §11.
+ * Shared chunk: a chunk of which this proxy reads a part. A client may want another part. The proxy then gets that part
+ * from the peer that reads it. If the peer is late, is gone or has another version, the proxy asks the origin. Bytes of
+ * two versions are never joined. Rules: protocol.md §11.
  */
 import type { ByteRange, Rejection } from "@tributary/contract";
 import { strongValidator } from "@tributary/contract";

@@ -89,20 +89,8 @@ export interface SwarmDraw {
   rogueClient: boolean;
 }
 
-/** What a proxy may do to a client that believes it. */
-const MALICE_UNCHECKED: ReadonlySet<Malice> = new Set<Malice>([
-  "lie-etag",
-  "jump",
-  "useless",
-  "replay",
-  "noise",
-  "wrong-id",
-  "mute",
-  "reject",
-  "end",
-  "no-plan",
-  "no-end",
-]);
+/** What a client that believes each proxy cannot find out. */
+const UNFINDABLE: ReadonlySet<Malice> = new Set<Malice>(["pollute", "pollute-rarely", "mislabel", ...LIES]);
 const SHARED_SHARE = 0.4;
 
 /** A chunk has fewer symbols than this, so that a run lasts milliseconds. */
@@ -180,7 +168,7 @@ export function withSharing(drawn: SwarmDraw, share = SHARED_SHARE): SwarmDraw {
   const { seed, mode, isVouched, proxies } = drawn;
   const dice = new Dice(seed, 0, SHARING_STREAM);
   if (mode !== "coded" || isVouched || proxies.length < 2 || !dice.chance(share)) return drawn;
-  const believed = (kind: Malice): Malice => (MALICE_UNCHECKED.has(kind) ? kind : dice.of(["mute", "lie-reads"]));
+  const believed = (kind: Malice): Malice => (UNFINDABLE.has(kind) ? dice.of(["mute", "lie-reads"]) : kind);
   return {
     ...drawn,
     proxies: proxies.map((proxy) => ({ ...proxy, malice: proxy.malice.map(believed) })),
