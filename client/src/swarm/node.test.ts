@@ -118,7 +118,7 @@ test.each<[string, string, SwarmFrame[]]>([
   ["more than the block has", "blockBytes", [...zeroBlock, piece(1)]],
   ["more than the window", "window", [...zeroBlock, ...zeroBlock, ...zeroBlock, ...zeroBlock, ...zeroBlock]],
   ["what only one that is served says", "kind", [{ kind: "credit", bytes: 1 }]],
-  ["a million offers of nothing", "flood", Array<SwarmFrame>(1000).fill({ kind: "offer", vector: zeros })],
+  ["a thousand offers of nothing", "flood", Array<SwarmFrame>(1000).fill({ kind: "offer", vector: zeros })],
   ["blocks that are begun and not sent", "flood", Array<SwarmFrame>(1000).fill(zeroBlock[0]!)],
 ])("a neighbour that sends %s is counted as %s and dropped", async (_what, fault, frames) => {
   const peer = await besideHostile((send) => send(...frames), { upBytesPerSec: 1e6, downBytesPerSec: 1e5 });
