@@ -25,10 +25,12 @@ export async function startPostgres({ durable = false } = {}): Promise<TestPostg
     { stdio: ["pipe", "pipe", "pipe"] },
   );
   const lines = createInterface(child.stdout);
-  const url = new URL(await urlOf(child, lines));
+  const nextLine = nextLineOf(child, lines);
+  const url = new URL((JSON.parse(await nextLine()) as { url: string }).url);
   const order = async (word: string): Promise<void> => {
+    const done = nextLine();
     child.stdin.write(`${word}\n`);
-    await once(lines, "line");
+    await done;
   };
   let count = 0;
   const newDatabase = async (): Promise<string> => {
@@ -46,12 +48,21 @@ export async function startPostgres({ durable = false } = {}): Promise<TestPostg
   return { newDatabase, stop, halt: () => order("halt"), resume: () => order("resume") };
 }
 
-async function urlOf(child: ChildProcess, lines: Interface): Promise<string> {
+/** The next line that the server's process prints. Throws with what it complained of if it ends before. */
+function nextLineOf(child: ChildProcess, lines: Interface): () => Promise<string> {
   let said = "";
   child.stderr?.on("data", (data: Buffer) => (said += data.toString()));
-  const failed = once(child, "exit").then(() => {
-    throw new Error(said);
-  });
-  const [line] = (await Promise.race([once(lines, "line"), failed])) as [string];
-  return (JSON.parse(line) as { url: string }).url;
+  return async () => {
+    const ended = new AbortController();
+    const failed = once(child, "exit", { signal: ended.signal }).then(() => {
+      throw new Error(said);
+    });
+    try {
+      const [line] = (await Promise.race([once(lines, "line"), failed])) as [string];
+      return line;
+    } finally {
+      failed.catch(() => undefined);
+      ended.abort();
+    }
+  };
 }
