@@ -6,6 +6,7 @@ module.exports = {
   roots: [
     "contract",
     "protocol",
+    "multicast",
     "native-codec",
     "wasm-codec",
     "native-transport",

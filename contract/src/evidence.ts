@@ -6,6 +6,7 @@
  * docs/spec/threat-model.md. Rules: docs/spec/publications.md §8.
  */
 import type { Conviction } from "./conviction";
+import { addProduct } from "./galois";
 import { EVIDENCE_LIMITS } from "./message-limits";
 import {
   BLOCK_BYTES,
@@ -149,24 +150,10 @@ export function seedCoefficients(seed: number, symbolCount: number): Uint8Array 
 /** The sum of the symbols, each multiplied by its coefficient, over GF(2^8) with the polynomial 0x11D. */
 function productOf(coefficients: Uint8Array, generation: Uint8Array, bytes: number): Uint8Array {
   const sum = new Uint8Array(bytes);
-  coefficients.forEach((coefficient, index) => {
-    if (coefficient === 0) return;
-    const logarithm = LOGARITHMS[coefficient]!;
-    const symbol = generation.subarray(index * bytes, (index + 1) * bytes);
-    for (let at = 0; at < symbol.length; at++)
-      if (symbol[at] !== 0) sum[at]! ^= POWERS[logarithm + LOGARITHMS[symbol[at]!]!]!;
-  });
+  coefficients.forEach((coefficient, index) =>
+    addProduct(sum, generation.subarray(index * bytes, (index + 1) * bytes), coefficient),
+  );
   return sum;
-}
-
-const ORDER = 255;
-/** The powers of 2, twice in a row, so that a sum of two logarithms needs no division. */
-const POWERS = new Uint8Array(2 * ORDER);
-const LOGARITHMS = new Uint8Array(ORDER + 1);
-for (let exponent = 0, power = 1; exponent < ORDER; exponent++) {
-  POWERS[exponent] = POWERS[exponent + ORDER] = power;
-  LOGARITHMS[power] = exponent;
-  power = (power << 1) ^ (power & 0x80 ? 0x11d : 0);
 }
 
 const isSame = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && a.every((byte, i) => byte === b[i]);
