@@ -1,4 +1,4 @@
-/** Codes on published and random graphs: data is sent through each code link by link, and every destination decodes it. */
+/** Codes on published and random graphs: data goes through each code link by link, and every destination decodes it. */
 import { addProduct } from "@tributary/contract/galois";
 import { drawn, randomGraph, randomOf } from "../test/random-graphs";
 import { CODE_DESTINATIONS_MAX, inUnits, invert, networkCode, type NetworkCode } from "./code";

@@ -15,6 +15,7 @@ import type { OnLinkEvent } from "./network";
 import { peers, USAGE as PEERS_USAGE } from "./peers/main";
 import { findPlanted, USAGE as PLANTED_USAGE } from "./planted/main";
 import { Plot } from "./plot";
+import { replicate, USAGE as REPLICATE_USAGE } from "./replicate/main";
 import { SCENARIOS } from "./scenarios";
 import { simulate, speaks } from "./simulate";
 import { liars, USAGE as LIARS_USAGE } from "./swarm/liars";
@@ -22,9 +23,11 @@ import { swarm, USAGE as SWARM_USAGE } from "./swarm/main";
 import { TRACE_HEADER, traceLine } from "./trace";
 import { HTTP_MODES, PROTOCOL_MODES, type HttpMode, type Mode, type Outcome, type World } from "./world";
 
+const OTHER_USAGES = [SWARM_USAGE, LIARS_USAGE, PEERS_USAGE, REPLICATE_USAGE, PLANTED_USAGE];
+
 const USAGE = `usage: npm run sim -- --seed N --scenario NAME [--mode MODE]
                       [--trace FILE] [--plot FILE.svg|FILE.png] [--json]
-${[SWARM_USAGE, LIARS_USAGE, PEERS_USAGE, PLANTED_USAGE].map((usage) => usage.replace("usage:", "      ")).join("\n")}
+${OTHER_USAGES.map((usage) => usage.replace("usage:", "      ")).join("\n")}
 scenarios:
 ${Object.entries(SCENARIOS)
   .map(([name, { shows }]) => `  ${name.padEnd(14)} ${shows}`)
@@ -125,6 +128,7 @@ async function run([command, ...rest]: string[]): Promise<number> {
   if (command === "planted") return findPlanted(rest);
   if (command === "liars") return liars(rest);
   if (command === "peers") return peers(rest);
+  if (command === "replicate") return replicate(rest);
   return command === "swarm" ? swarm(rest) : main(command === undefined ? [] : [command, ...rest]);
 }
 
