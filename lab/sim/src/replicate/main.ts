@@ -17,8 +17,8 @@ import { fairRates, restOf } from "./fluid";
 import { FIGURES, PUBLISHED, TOPOLOGY_NAMES, type Figure, type Published, type TopologyName } from "./published";
 import { plansOf, SCHEMES, sum, type Plan, type Scheme } from "./schemes";
 
-export const USAGE = `usage: npm run sim -- replicate --figure ${FIGURES.join("|")} [--topology ${TOPOLOGY_NAMES.join("|")}]
-                      [--draws 150] [--seed N]`;
+export const USAGE = `usage: npm run sim -- replicate --figure ${FIGURES.join("|")}
+                      [--topology ${TOPOLOGY_NAMES.join("|")}] [--draws 150] [--seed N]`;
 
 /** Of each line and direction, as in the paper. */
 const LINE_MBIT_PER_SEC = 200;
