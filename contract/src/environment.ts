@@ -1,6 +1,6 @@
 /**
- * Environment: finds variables of the environment that are probably misspelt names of ours. Foreign variables are no
- * concern of ours, so only near misses count.
+ * Environment: finds variables of the environment that are probably misspelt names of ours, and values that a file of
+ * variables has spoiled. Foreign variables are no concern of ours, so only near misses count.
  */
 
 /** So many letters may be wrong, missing, added or swapped with their neighbour. */
@@ -44,22 +44,49 @@ const ODD: readonly (readonly [RegExp, string])[] = [
   [/^\s|\s$/, "must not have spaces or line ends at its ends"],
   [/\p{Cc}/u, "must not have control characters"],
   [/\s#\s/, "must not have a comment after it"],
-  [/^=/, "must not begin with ="],
-  [/^~(\/|$)|^\$\w|\$\{\w+\}/, "must be written out: nothing replaces ~ or $NAME in it"],
+  [/^~(\/|$)/, "must be written out: nothing replaces ~ in it"],
 ];
 
-/** Finds the first of the variables `known` whose value has a probable mistake. `fault` says what it must not have. */
+/** What a mistake leaves in a value too, but a generator of passwords may put there. */
+const DOUBTFUL: readonly (readonly [RegExp, string])[] = [
+  [/^=/, "begins with =, which is part of the value"],
+  [/^\$[A-Za-z_]|\$\{[A-Za-z_]\w*\}/, "has $ before a word, which is part of the value: nothing replaces it"],
+];
+
+/** References as a shell and Docker Compose write them. One letter is too likely in a password. */
+const REFERENCE = /\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w+))/g;
+/** POSIX.1-2017 §8.1: the names of variables that programs use have no lower-case letters. */
+const POSIX_NAME = /^[A-Z_][A-Z0-9_]*$/;
+
+/** Finds the first of the variables `known` whose value has a mistake. `fault` says what it must not have. */
 export function oddValue(
   env: Readonly<Record<string, string | undefined>>,
   known: readonly string[],
 ): { name: string; fault: string } | undefined {
+  const isVariable = (name: string): boolean => known.includes(name) || Boolean(env[name]);
   for (const name of known) {
     const value = env[name] ?? "";
-    const isNamed = value.startsWith(`${name}=`);
-    const fault = isNamed ? "must not begin with its own name" : ODD.find(([odd]) => odd.test(value))?.[1];
+    const left = [...value.matchAll(REFERENCE)].find(
+      ([, braced, bare]) => (braced !== undefined && POSIX_NAME.test(braced)) || isVariable((braced ?? bare)!),
+    );
+    const fault = value.startsWith(`${name}=`)
+      ? "must not begin with its own name"
+      : left
+        ? `must be written out: nothing replaces ${left[0]} in it`
+        : ODD.find(([odd]) => odd.test(value))?.[1];
     if (fault !== undefined) return { name, fault };
   }
   return undefined;
+}
+
+/**
+ * One line for each of the variables `known` whose value is taken as it is, though it may have a mistake. No line holds
+ * any of the value, which may be a secret.
+ */
+export function doubtfulValues(env: Readonly<Record<string, string | undefined>>, known: readonly string[]): string[] {
+  return known.flatMap((name) =>
+    DOUBTFUL.filter(([doubtful]) => doubtful.test(env[name] ?? "")).map(([, told]) => `the value of ${name} ${told}`),
+  );
 }
 
 function nearest(name: string, known: readonly string[]): string | undefined {

@@ -54,6 +54,20 @@ export function pathFault(path: string): string | undefined {
   return undefined;
 }
 
+/** A file with a private key is not longer than this. */
+const KEY_BYTES_MAX = 65_536;
+/** RFC 7468 §10 and §11, and the older labels, as RSA and OPENSSH. */
+const PRIVATE_KEY = /-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----/;
+
+/**
+ * Whether a file holds a private key, such as the publisher's own. What is published is public, so such a file is left
+ * out. `text` reads it in any superset of ASCII; it is called only for files that are short enough. Files in UTF-16,
+ * as some shells write them, then have zeros between the letters.
+ */
+export async function isPrivateKey(bytes: number, text: () => Promise<string>): Promise<boolean> {
+  return bytes <= KEY_BYTES_MAX && PRIVATE_KEY.test((await text()).replaceAll("\0", ""));
+}
+
 /** RFC 6838 §4.2, and parameters. */
 export const MEDIA_TYPE = /^[\w.+-]+\/[\w.+-]+(?:; ?[\w-]+=[\w."', -]+)*$/;
 

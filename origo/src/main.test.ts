@@ -126,6 +126,7 @@ describe("the Origo process", () => {
     ["a folder of a shell", { DATA_DIR: "~/x" }, "DATA_DIR must be written out"],
     ["a lower-case name", { data_dir: "x" }, "data_dir is not a variable of this program: did you mean DATA_DIR?"],
     ["a login in capitals", { DATA_DIR: "x", LOGIN: "OFF" }, 'LOGIN must be one of required, off, got "OFF"\n'],
+    ["a folder that begins with =", { DATA_DIR: "=x", PORT: "x" }, "origo: the value of DATA_DIR begins with ="],
     ["half an address", { DATA_DIR: "x", DATABASE_URL: "postgres://u:hush@:x/x" }, "must be a URL"],
   ])("says what is wrong and ends with 2: %s", async (_name, environment, text) => {
     expect(await failed(environment as Record<string, string>)).toEqual({

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { parseOrigins } from "@tributary/contract";
 import { shown } from "@tributary/contract/fault";
-import { misspeltVariables, oddValue } from "@tributary/contract/environment";
+import { doubtfulValues, misspeltVariables, oddValue } from "@tributary/contract/environment";
 import { startOrigo } from "./server";
 import { makeLog } from "./telemetry";
 
@@ -63,18 +63,19 @@ async function main(): Promise<void> {
   process.umask(0o077);
   // Docker Compose passes variables that are not set as empty ones.
   const set = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ""));
-  const misspelt = misspeltVariables(set, Object.keys(Variables.shape), ["ORIGO_"]);
-  const odd = oddValue(set, Object.keys(Variables.shape));
-  if (odd) refuse(odd.name, odd.fault, set[odd.name], misspelt);
+  const names = Object.keys(Variables.shape);
+  const warnings = [...misspeltVariables(set, names, ["ORIGO_"]), ...doubtfulValues(set, names)];
+  const odd = oddValue(set, names);
+  if (odd) refuse(odd.name, odd.fault, set[odd.name], warnings);
   const environment = Environment.safeParse(set);
   if (!environment.success) {
     const [issue] = environment.error.issues;
     const name = String(issue?.path[0]);
-    return refuse(name, issue?.message ?? "is wrong", set[name], misspelt);
+    return refuse(name, issue?.message ?? "is wrong", set[name], warnings);
   }
   const env = environment.data;
   const log = makeLog(env.LOG_LEVEL);
-  for (const message of misspelt) log.warn({ event: "unknownVariable", message });
+  for (const message of warnings) log.warn({ event: "environment", message });
   const origo = await startOrigo({
     port: env.PORT,
     host: env.HOST,
@@ -116,10 +117,10 @@ async function main(): Promise<void> {
 /** These can hold passwords. */
 const SECRET = /_URL$/;
 
-/** A variable that is missing may be one of the `misspelt` ones. */
-function refuse(name: string, fault: string, value: string | undefined, misspelt: readonly string[]): never {
+/** A variable that is missing may be misspelt, so the warnings follow the fault. */
+function refuse(name: string, fault: string, value: string | undefined, warnings: readonly string[]): never {
   const got = value === undefined || SECRET.test(name) ? "" : `, got ${shown(value)}`;
-  for (const line of [`${name} ${fault}${got}`, ...misspelt]) console.error(`origo: ${line}`);
+  for (const line of [`${name} ${fault}${got}`, ...warnings]) console.error(`origo: ${line}`);
   process.exit(2);
 }
 

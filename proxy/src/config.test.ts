@@ -1,4 +1,4 @@
-import { parseConfig, withOptions } from "./config";
+import { configWarnings, parseConfig, withOptions } from "./config";
 
 const faultsOf = (env: Record<string, string>) => {
   const parsed = parseConfig(env);
@@ -117,6 +117,12 @@ test.each([
 test("config: all faults are reported together", () => {
   expect(faultsOf({ PORT: "a", UDP_PORT: "b" })).toHaveLength(2);
   expect(faultsOf({ PORT: "a", ALLOW_HOST: "b" })[1]).toContain("did you mean ALLOW_HOSTS?");
+});
+
+test("config: a code that a generator may have made is taken with a warning, and the warning does not show it", () => {
+  const env = { ORIGO_CODE: "$kT9!" };
+  expect(parseConfig(env)).toMatchObject({ config: env });
+  expect(configWarnings(env)).toEqual([expect.stringMatching(/^the value of ORIGO_CODE has \$ before a word[^!]*$/)]);
 });
 
 test("config: --coder counts more than the environment, and other options are faults", () => {

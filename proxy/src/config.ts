@@ -7,7 +7,7 @@ import { isIP } from "node:net";
 import { parseArgs } from "node:util";
 import { z } from "zod";
 import { parseOrigins } from "@tributary/contract";
-import { misspeltVariables, oddValue } from "@tributary/contract/environment";
+import { doubtfulValues, misspeltVariables, oddValue } from "@tributary/contract/environment";
 import { PROXY_SETTINGS } from "@tributary/contract/settings";
 import { parseHostRule, type HostRule } from "./egress/policy";
 
@@ -188,9 +188,13 @@ export function withOptions(
   }
 }
 
-/** What to warn of, one line each: variables that are probably misspelt. */
-export const configWarnings = (env: Record<string, string | undefined>): string[] =>
-  misspeltVariables(env, Object.keys(Variables.shape), ["ORIGO_"]);
+const NAMES = Object.keys(Variables.shape);
+
+/** What to warn of, one line each: variables that are probably misspelt, and values that may have a mistake. */
+export const configWarnings = (env: Record<string, string | undefined>): string[] => [
+  ...misspeltVariables(env, NAMES, ["ORIGO_"]),
+  ...doubtfulValues(env, NAMES),
+];
 
 /**
  * An empty variable counts as not set. Returns the faults, one line each, if there are any. A variable that is missing
@@ -203,7 +207,7 @@ export function parseConfig(env: Record<string, string | undefined>): { config: 
     const shown = value === undefined ? "not set" : SECRETS.has(name) ? "(hidden)" : JSON.stringify(value);
     return `${name}: ${message}; got ${shown}`;
   };
-  const odd = oddValue(set, Object.keys(Variables.shape));
+  const odd = oddValue(set, NAMES);
   if (odd) return { faults: [told(odd.name, odd.fault), ...configWarnings(env)] };
   const parsed = Environment.safeParse(set);
   if (parsed.success) return { config: parsed.data };

@@ -23,7 +23,7 @@ async function main(): Promise<void> {
   }
   const { config } = parsed;
   const log = jsonLog(config.PROXY_NAME, (line) => process.stderr.write(line));
-  for (const message of configWarnings(env)) log("unknownVariable", { message });
+  for (const message of configWarnings(env)) log("environment", { message });
   const proxy = new Proxy(
     config,
     loadCodec(loadWasmCodec, (reason) => log("codecFallback", { reason })),

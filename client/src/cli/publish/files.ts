@@ -1,7 +1,7 @@
 /** The files of a folder that are to be published, and what is left out. */
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
-import { pathFault, PUBLICATION_LIMITS, PublicationName } from "@tributary/contract/publication-schema";
+import { isPrivateKey, pathFault, PUBLICATION_LIMITS, PublicationName } from "@tributary/contract/publication-schema";
 import mime from "mime-types";
 import { Exit, STATUS, UsageError } from "../exit";
 import { fileFault } from "../faults";
@@ -21,9 +21,6 @@ export interface Found {
   skipped: string[];
 }
 
-/** A file with a private key is shorter than this. */
-const KEY_BYTES_MAX = 65_536;
-const PRIVATE_KEY = /-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----/;
 const TYPE_DEFAULT = "application/octet-stream";
 /** The registered type of .m4s is younger than most players. */
 const TYPES: Record<string, string> = { ".m4s": "video/mp4", ".cmfv": "video/mp4", ".cmfa": "audio/mp4" };
@@ -69,10 +66,10 @@ async function walk(folder: string, prefix: string, found: Found): Promise<void>
   }
 }
 
-/** Takes a file. It leaves out private keys, such as the publisher's own, because what is published is public. */
+/** Takes a file, unless it is a private key. */
 async function take(name: string, file: string, found: Found): Promise<void> {
   const { size } = await stat(file);
-  if (size <= KEY_BYTES_MAX && PRIVATE_KEY.test(await textOf(file))) found.skipped.push(`${name}: a private key`);
+  if (await isPrivateKey(size, () => textOf(file))) found.skipped.push(`${name}: a private key`);
   else found.files.push(fileAt(name, file, size));
 }
 

@@ -4,14 +4,17 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState, type DragEvent } from "react";
 import { PublicationName, type Release } from "@tributary/contract/publication-schema";
 import { bytes, counted } from "../format";
-import { chosen, dropped, nameFor, picked, type ChosenFile } from "../publish/files";
+import { chosen, dropped, nameFor, picked, type Chosen } from "../publish/files";
 import { publish, type Step } from "../publish/publish";
 import { Failure, Section } from "../ui";
 import { Addresses } from "./addresses";
 
+const NOTHING = { files: [], skipped: [] };
+const SKIPPED_SHOWN = 5;
+
 export function Publish() {
   const client = useQueryClient();
-  const [files, setFiles] = useState<ChosenFile[]>([]);
+  const [{ files, skipped }, setTaken] = useState<Omit<Chosen, "title">>(NOTHING);
   const [name, setName] = useState("");
   const [step, setStep] = useState<Step>();
   const [released, setReleased] = useState<Release>();
@@ -21,10 +24,10 @@ export function Publish() {
   const take = async (found: Promise<{ path: string; file: File }[]>): Promise<void> => {
     setReleased(undefined);
     try {
-      const { title, files: taken } = chosen(await found);
+      const taken = await chosen(await found);
       setError(null);
-      setFiles(taken);
-      setName(nameFor(title));
+      setTaken(taken);
+      setName(nameFor(taken.title));
     } catch (fault) {
       setError(fault as Error);
     }
@@ -33,7 +36,7 @@ export function Publish() {
     setError(null);
     try {
       setReleased(await publish(name, files, setStep));
-      setFiles([]);
+      setTaken(NOTHING);
     } catch (fault) {
       setError(fault as Error);
     }
@@ -56,6 +59,7 @@ export function Publish() {
           <p>
             {counted(files.length, "file")}, {bytes(size)}
           </p>
+          <LeftOut skipped={skipped} />
           <Group align="end">
             <TextInput
               label="Name in the address"
@@ -67,7 +71,7 @@ export function Publish() {
             <Button type="submit" disabled={!PublicationName.safeParse(name).success}>
               Publish
             </Button>
-            <Button variant="default" onClick={() => setFiles([])}>
+            <Button variant="default" onClick={() => setTaken(NOTHING)}>
               Cancel
             </Button>
           </Group>
@@ -75,6 +79,22 @@ export function Publish() {
       ) : null}
       {!step && files.length === 0 ? <Drop take={(found) => void take(found)} /> : null}
     </Section>
+  );
+}
+
+function LeftOut({ skipped }: { skipped: readonly string[] }) {
+  if (skipped.length === 0) return null;
+  const more = skipped.length - SKIPPED_SHOWN;
+  return (
+    <>
+      <p>Left out:</p>
+      <ul>
+        {skipped.slice(0, SKIPPED_SHOWN).map((each) => (
+          <li key={each}>{each}</li>
+        ))}
+        {more > 0 ? <li>and {more} more</li> : null}
+      </ul>
+    </>
   );
 }
 

@@ -1,5 +1,5 @@
 /** Files: what a person dropped or chose, as the files of a publication. */
-import { pathFault, PUBLICATION_LIMITS } from "@tributary/contract/publication-schema";
+import { isPrivateKey, pathFault, PUBLICATION_LIMITS } from "@tributary/contract/publication-schema";
 
 export interface ChosenFile {
   path: string;
@@ -41,22 +41,48 @@ export function nameFor(title: string): string {
   return plain === "" ? "video" : plain;
 }
 
-/** Files with their paths: `title` is the folder's name, or the only file's. Throws an error that names a bad file. */
-export function chosen(found: readonly { path: string; file: File }[]): { title: string; files: ChosenFile[] } {
-  const usable = found.filter(({ path }) => !path.split("/").some((part) => part.startsWith(".")));
-  if (usable.length === 0) throw new Error("there is no file in it");
+export interface Chosen {
+  /** The folder's name, or the only file's; empty if there is neither. */
+  title: string;
+  files: ChosenFile[];
+  /** What is left out, each with the reason. */
+  skipped: string[];
+}
+
+/** Files with their paths in the publication. Rejects with an error that names a bad file. */
+export async function chosen(found: readonly { path: string; file: File }[]): Promise<Chosen> {
+  const usable: { path: string; file: File }[] = [];
+  const leftOut: { path: string; why: string }[] = [];
+  for (const each of found) {
+    const why = await whyLeftOut(each);
+    if (why === undefined) usable.push(each);
+    else leftOut.push({ path: each.path, why });
+  }
+  const top = (usable[0] ?? found[0])?.path.split("/")[0] ?? "";
+  const isFolder = usable.every(({ path }) => path.startsWith(`${top}/`));
+  const ownPath = (path: string): string =>
+    isFolder && path.startsWith(`${top}/`) ? path.slice(top.length + 1) : path;
+  const skipped = leftOut.map(({ path, why }) => `${ownPath(path)}: ${why}`).sort();
+  if (usable.length === 0) throw new Error(["there is no file to publish in it", ...skipped.slice(0, 5)].join("; "));
   if (usable.length > PUBLICATION_LIMITS.files)
     throw new Error(`a publication has at most ${PUBLICATION_LIMITS.files} files, got ${usable.length}`);
-  const top = usable[0]!.path.split("/")[0]!;
-  const isFolder = usable.every(({ path }) => path.startsWith(`${top}/`));
   const files = usable.map(({ path, file }) => {
-    const own = isFolder ? path.slice(top.length + 1) : path;
+    const own = ownPath(path);
     const fault = pathFault(own);
     if (fault !== undefined) throw new Error(`${own}: ${fault}`);
     return { path: own, type: typeOf(own, file.type), file };
   });
   const title = isFolder || usable.length === 1 ? top : "";
-  return { title, files: files.sort((a, b) => (a.path < b.path ? -1 : 1)) };
+  return { title, files: files.sort((a, b) => (a.path < b.path ? -1 : 1)), skipped };
+}
+
+async function whyLeftOut({ path, file }: { path: string; file: File }): Promise<string | undefined> {
+  if (path.split("/").some((part) => part.startsWith("."))) return "hidden";
+  const text = (): Promise<string> =>
+    file.text().catch((error: Error) => {
+      throw new Error(`${path}: ${error.message}`);
+    });
+  return (await isPrivateKey(file.size, text)) ? "a private key" : undefined;
 }
 
 /** Everything in what was dropped, folders too. */
