@@ -133,6 +133,7 @@ export class PublishingOrigo {
       state,
       files: manifest.files.length,
       bytes: 5,
+      servedBytes: 1_500_000,
       holders: this.proxies.map(({ id, name }) => ({ id, name })),
       missingObjects: 0,
       atMs: 1,

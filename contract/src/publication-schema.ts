@@ -19,6 +19,8 @@ export const PUBLICATION_LIMITS = {
   playlistBytes: 1024 * 1024,
   grantsPerRequest: 100,
   objectsPerReport: 128,
+  /** What one report may say of one object: 1 Gbit/s for a day. */
+  servedBytesPerObject: 1e13,
   publicationsPerPage: 500,
 } as const;
 
@@ -194,6 +196,11 @@ export const PublicationRow = z
     state: z.enum(["pending", "released"]),
     files: count,
     bytes: count,
+    /**
+     * What proxies say they have served of its objects, in all revisions since its first release. An object that
+     * several publications have counts for each. Origo itself answers playlists, which do not count.
+     */
+    servedBytes: count,
     /** The proxies that hold all of its objects. */
     holders: z.array(z.object({ id: z.string(), name: z.string() }).strict()),
     /** The objects that no live proxy holds. */
@@ -233,6 +240,21 @@ export type ObjectsReport = z.infer<typeof ObjectsReport>;
 
 /** `unwanted`: of the added objects, those that no publication has. The proxy may evict them. */
 export type ObjectsAck = { unwanted: string[] } | { error: ApiError };
+
+export const ServedObject = z
+  .object({ object: ObjectId, bytes: count.max(PUBLICATION_LIMITS.servedBytesPerObject) })
+  .strict();
+export type ServedObject = z.infer<typeof ServedObject>;
+
+/**
+ * Event "served" of a proxy to Origo: what it served since the report before. It sends a report again, with the same
+ * `id`, until Origo answers ServedAck, and Origo counts each one once.
+ */
+export const ServedReport = z
+  .object({ id: z.string().uuid(), served: z.array(ServedObject).max(PUBLICATION_LIMITS.objectsPerReport) })
+  .strict();
+export type ServedReport = z.infer<typeof ServedReport>;
+export type ServedAck = { id: string } | { error: ApiError };
 
 /** Event "forget" of Origo to a proxy: no publication has these objects any more. */
 export const ForgetObjects = z.object({ objects: z.array(ObjectId).max(PUBLICATION_LIMITS.objectsPerReport) }).strict();

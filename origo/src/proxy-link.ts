@@ -11,7 +11,13 @@ import { addressOf, limitPackets, type PacketLimit } from "./packet-limit";
 import type { Holders } from "./holders";
 import type { Publications } from "./publications";
 import type { Registry } from "./registry";
-import { ObjectsReport, PUBLICATION_LIMITS, type ObjectsAck } from "@tributary/contract/publication-schema";
+import {
+  ObjectsReport,
+  PUBLICATION_LIMITS,
+  ServedReport,
+  type ObjectsAck,
+  type ServedAck,
+} from "@tributary/contract/publication-schema";
 import {
   PeersRequest,
   ProxyHello,
@@ -139,6 +145,11 @@ function serve(socket: Socket, packetLimit: PacketLimit, options: ProxyLinkOptio
       .catch((): ObjectsAck => ({ error: UNAVAILABLE }))
       .then((result) => answer(ack, result));
   });
+  socket.on("served", (message: unknown, ack: unknown) => {
+    void takeServed(socket.id, message, options)
+      .catch((): ServedAck => ({ error: UNAVAILABLE }))
+      .then((result) => answer(ack, result));
+  });
   socket.on("peers", (message: unknown, ack: unknown) => {
     const asked = PeersRequest.safeParse(message);
     const id = registry.idOf(socket.id);
@@ -163,13 +174,28 @@ async function takeReport(
   const report = ObjectsReport.safeParse(message);
   if (!report.success) return { error: faultOf(report.error, message) };
   const id = registry.idOf(connectionId);
-  if (id === undefined) return { error: { kind: "helloMissing", message: "send hello first" } };
+  if (id === undefined) return { error: HELLO_MISSING };
   holders.handleReport(id, report.data);
   return { unwanted: await publications.unwantedAmong(report.data.added) };
 }
 
+/** What a proxy served of its library. */
+async function takeServed(
+  connectionId: string,
+  message: unknown,
+  { registry, publications }: ProxyLinkOptions,
+): Promise<ServedAck> {
+  const report = ServedReport.safeParse(message);
+  if (!report.success) return { error: faultOf(report.error, message) };
+  const id = registry.idOf(connectionId);
+  if (id === undefined) return { error: HELLO_MISSING };
+  await publications.countServed(id, report.data);
+  return { id: report.data.id };
+}
+
+const HELLO_MISSING: ApiError = { kind: "helloMissing", message: "send hello first" };
 const UNAVAILABLE: ApiError = { kind: "unavailable", message: "Origo cannot look up the key now: try again" };
 
-function answer(ack: unknown, result: ProxyAck | ObjectsAck | PeersAnswer): void {
+function answer(ack: unknown, result: ProxyAck | ObjectsAck | ServedAck | PeersAnswer): void {
   if (typeof ack === "function") ack(result);
 }

@@ -1,10 +1,11 @@
 /** Tests publishing at Origo: real HTTP, real socket.io, both databases; proxies that only report what they hold. */
+import { randomUUID } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { decodeJwt } from "jose";
 import type { Socket } from "socket.io-client";
-import type { PublishedFile } from "@tributary/contract/publication-schema";
+import type { PublicationRow, PublishedFile } from "@tributary/contract/publication-schema";
 import { startOrigo, type Origo } from "./server";
 import { DATABASES, stopDatabases, type TestDatabase } from "../test/databases";
 import { joinProxy } from "../test/proxy";
@@ -73,7 +74,12 @@ describe.each(DATABASES)("publishing over %s", (_name, make) => {
     await socket.emitWithAck("status", statusOf({ library: status }));
     const report = (added: string[], removed: string[] = [], isFirst = false): Promise<unknown> =>
       socket.emitWithAck("objects", { isFirst, added, removed }) as Promise<unknown>;
-    return { socket, id, url, report, forgotten };
+    const serve = (bytes: number, reportId = randomUUID(), content = SEGMENT): Promise<unknown> =>
+      socket.emitWithAck("served", {
+        id: reportId,
+        served: [{ object: objectOf(content), bytes }],
+      }) as Promise<unknown>;
+    return { socket, id, url, report, serve, forgotten };
   };
   const kindOf = ({ status, body }: Answered): string => `${status} ${body.error?.kind ?? "ok"}`;
   const files = (segment = SEGMENT): PublishedFile[] => [
@@ -136,6 +142,41 @@ describe.each(DATABASES)("publishing over %s", (_name, make) => {
     expect(kindOf(await publisher.act({ kind: "unpublish", name: "film" }))).toBe("200 ok");
     expect((await ask(`${at}master.m3u8`)).status).toBe(404);
     await until(() => a.forgotten.includes(objectOf("two")));
+  });
+
+  const servedOf = async (): Promise<Record<string, number>> => {
+    const { publications } = (await publisher.act({ kind: "list" })).body as never as {
+      publications: PublicationRow[];
+    };
+    return Object.fromEntries(publications.map(({ name, servedBytes }) => [name, servedBytes]));
+  };
+
+  test("what was served adds up for each publication: each report once, over restarts and revisions", async () => {
+    await enrol();
+    const [a, b] = [await library("a"), await library("b")];
+    for (const name of ["film", "same"]) expect((await publish(name, 1, [a, b])).status).toBe(200);
+    await publisher.begin("other", 1, files("other"));
+    const [id, last] = [randomUUID(), randomUUID()];
+    for (const bytes of [1000, 1000]) expect(await a.serve(bytes, id)).toEqual({ id });
+    expect(await a.serve(0.5)).toMatchObject({ error: { kind: "badField" } });
+    expect(await a.serve(1e13 + 1)).toMatchObject({ error: { kind: "badField" } });
+    await Promise.all([a.serve(200, last), b.serve(30), b.serve(500, randomUUID(), "other"), b.serve(9, randomUUID(), "?")]);
+    expect(await servedOf()).toEqual({ film: 1230, same: 1230, other: 0 });
+
+    expect((await publish("film", 2, [a], "two")).status).toBe(200);
+    await origo.close();
+    origo = await start();
+    publisher = publisher.at(origo.url);
+    const back = await library("a");
+    expect(await back.serve(200, last)).toEqual({ id: last });
+    await back.serve(1e13, randomUUID(), "two");
+    expect(await servedOf()).toMatchObject({ film: 1230 + 1e13, same: 1230 });
+    expect((await admin("GET", "/v1/library")).body["publications"]).toEqual(
+      expect.arrayContaining([expect.objectContaining({ name: "same", servedBytes: 1230 })]),
+    );
+    await publisher.act({ kind: "unpublish", name: "same" });
+    expect((await publish("same", 1, [back])).status).toBe(200);
+    expect(await servedOf()).toMatchObject({ same: 0 });
   });
 
   test("what nobody may do is refused, each by its kind, and nothing is stored", async () => {

@@ -2,7 +2,13 @@
  * Publications: what is published, where its objects go, and which proxies a client is sent to. The list is in memory
  * and read again after each change, here or at another Origo. Manifests are read from the store when they are needed.
  */
-import { isPlaylist, Manifest, type PublicationRow, type LibraryProxy } from "@tributary/contract/publication-schema";
+import {
+  isPlaylist,
+  Manifest,
+  type PublicationRow,
+  type LibraryProxy,
+  type ServedReport,
+} from "@tributary/contract/publication-schema";
 import type { FleetProxy } from "@tributary/contract/schema";
 import { parseObjectId } from "@tributary/contract/tree";
 import { unchecked } from "@tributary/contract/signed";
@@ -195,7 +201,10 @@ export class Publications {
   /** As its publisher and the dashboard see it. */
   async describe(publication: StoredPublication, base: string): Promise<PublicationRow> {
     const { key, name, revision, state, files, bytes, atMs } = publication;
-    const published = await this.#read(publication);
+    const [published, servedBytes] = await Promise.all([
+      this.#read(publication),
+      this.#options.store.servedBytes(publication),
+    ]);
     const names = new Map(this.#options.registry.fleet(this.#options.nowMs()).map((proxy) => [proxy.id, proxy.name]));
     const holders = published === undefined ? [] : this.holdersOf(published);
     return {
@@ -205,6 +214,7 @@ export class Publications {
       state,
       files,
       bytes,
+      servedBytes,
       holders: holders
         .map((id) => ({ id, name: names.get(id) ?? id }))
         .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)),
@@ -218,6 +228,10 @@ export class Publications {
   /** Of the objects that a proxy has, those that it may evict. */
   unwantedAmong(objects: readonly string[]): Promise<string[]> {
     return this.#options.store.unwantedAmong(objects);
+  }
+
+  countServed(proxyId: string, report: ServedReport): Promise<void> {
+    return this.#options.store.countServed(proxyId, report);
   }
 
   #find({ key, name, revision }: Revision): StoredPublication | undefined {

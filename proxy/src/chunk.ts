@@ -22,7 +22,9 @@ import type { Egress, OriginResponse } from "./egress/fetch";
 /** Where chunks come from. */
 export interface Origins extends Pick<Egress, "fetch"> {
   /** The address in canonical form, and whose connections it needs. Throws an `EgressError` if that is refused. */
-  vet(text: string): { readonly href: string; readonly origin: string; readonly isObject?: true };
+  vet(text: string): { readonly href: string; readonly origin: string; readonly object?: string };
+  /** Bytes of an object were sent. */
+  countSent?(object: string, bytes: number): void;
 }
 
 /** An origin's head as clients get it. Its body may have any length. */
@@ -69,8 +71,6 @@ export interface Lease {
 export interface ChunkStats {
   /** Body bytes received from origins. */
   originBytes: number;
-  /** Bytes sent of objects from the library. */
-  objectBytes: number;
   /** Requests that needed no body from the origin. */
   cacheHits: number;
   cacheBytes: number;
@@ -96,8 +96,8 @@ export interface ChunkLimits {
 export interface StoredChunk {
   readonly key: string;
   readonly origin: string;
-  /** It comes from the library. */
-  readonly isObject: boolean;
+  /** The id of the object, if it comes from the library. */
+  readonly object: string | undefined;
   readonly request: ChunkRequest;
   readonly readers: Set<Reader>;
   /** Ends the fetch. */
@@ -186,12 +186,12 @@ export function checkPageOrigin({ pageOrigin }: ChunkRequest): void {
   throw egressError("badRequest", `pageOrigin must be an origin as in https://page.example; got ${got}.`);
 }
 
-export function newChunk(source: Pick<StoredChunk, "key" | "origin" | "isObject">, request: ChunkRequest): StoredChunk {
-  const { key, origin, isObject } = source;
+export function newChunk(source: Pick<StoredChunk, "key" | "origin" | "object">, request: ChunkRequest): StoredChunk {
+  const { key, origin, object } = source;
   return {
     key,
     origin,
-    isObject,
+    object,
     request,
     readers: new Set(),
     cancel: new AbortController(),

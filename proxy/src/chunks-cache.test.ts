@@ -94,7 +94,7 @@ test("chunks: 304 gives the kept bytes, with the freshness and head of the 304",
   at.clock.ms = 4000;
   at.open();
   expect(at.origin.fetches).toHaveLength(2);
-  expect(at.store.stats).toEqual({ originBytes: 3, objectBytes: 0, cacheHits: 4, cacheBytes: 3 });
+  expect(at.store.stats).toEqual({ originBytes: 3, cacheHits: 4, cacheBytes: 3 });
 });
 
 test("chunks: 304 about another answer is no answer: the origin is asked without a condition", async () => {

@@ -2,10 +2,9 @@
  * The store of chunks: shared fetches and their cache. Readers of the same URL and range read one buffer while it
  * fills, if the answer may be shared (cache-policy.ts). The store keeps a complete chunk as long as the origin allows
  * it, asks the origin again when it must, and drops the least recently used one first. It answers ranges from a chunk
- * that it keeps whole (RFC 9110 section 14). Memory is bounded: `cacheBytes` for the chunks that are kept, and
- * `pinnedBytes` for the others that are being read. When it runs out, the slowest readers of the clients that hold most
- * are cut off. A fetch waits for its readers. When the last one leaves, it ends, or it goes on for the cache
- * (fetches.ts). Not here: what may be fetched (egress/), how bytes go out (session.ts, http-delivery.ts).
+ * that it keeps whole (RFC 9110 §14). Memory is bounded: `cacheBytes` for kept chunks, `pinnedBytes` for the others that
+ * are read. When it runs out, the slowest readers of the clients that hold most are cut off. A fetch waits for its
+ * readers. When the last one leaves, it ends, or it goes on for the cache (fetches.ts). Not here: egress/, session.ts.
  */
 import type { RangeRequest, Rejection } from "@tributary/contract";
 import type { PlanHead } from "@tributary/protocol";
@@ -65,7 +64,7 @@ export class ChunkStore {
   readonly #fetching = new Fetches((chunk) => this.#abandon(chunk));
   readonly #downloads = new DownloadReaders((standIn) => this.#leave(standIn));
   readonly #unread = new UnreadBudget();
-  readonly #counts = { originBytes: 0, objectBytes: 0, cacheHits: 0 };
+  readonly #counts = { originBytes: 0, cacheHits: 0 };
   #pinnedBytes = 0;
   #limits: ChunkLimits;
   readonly #nowMs: () => number;
@@ -84,12 +83,12 @@ export class ChunkStore {
   /** Finds or fetches the chunk. Throws an `EgressError` when the policy refuses the URL. */
   open(request: ChunkRequest, listener: ChunkListener): Lease {
     checkPageOrigin(request);
-    const { href, origin, isObject = false } = this.#options.egress.vet(request.url);
+    const { href, origin, object } = this.#options.egress.vet(request.url);
     const { range, cache = "default", client, download } = request;
-    const pageOrigin = isObject ? undefined : request.pageOrigin; // An object is the same for every page.
+    const pageOrigin = object ? undefined : request.pageOrigin; // An object is the same for every page.
     const key = keyOf(href, range, pageOrigin);
     const reader: Reader = {
-      chunk: newChunk({ key, origin, isObject }, request),
+      chunk: newChunk({ key, origin, object }, request),
       part: undefined,
       listener,
       download: download === undefined ? undefined : `${client?.name ?? ""} ${download} ${key}`,
@@ -311,7 +310,7 @@ export class ChunkStore {
     this.#makeRoom(growth, chunk);
     if (chunk.cancel.signal.aborted) throw egressError("aborted", "The request was given up.");
     body.append(bytes);
-    if (!chunk.isObject) this.#counts.originBytes += bytes.length;
+    if (!chunk.object) this.#counts.originBytes += bytes.length;
     this.#pinnedBytes += growth;
     this.#countUnread(payerOf(chunk), Math.min(bytes.length, unreadBytesOf(chunk)));
     for (const reader of [...chunk.readers])
@@ -344,7 +343,7 @@ export class ChunkStore {
 
   #take(reader: Reader, takenBytes: number, wantedBytes: number): void {
     if (!reader.chunk.readers.has(reader)) return;
-    if (reader.chunk.isObject) this.#counts.objectBytes += takenBytes - reader.takenBytes;
+    if (reader.chunk.object) this.#options.egress.countSent?.(reader.chunk.object, takenBytes - reader.takenBytes);
     this.#countUnread(reader.client, -noteTaken(reader, takenBytes, wantedBytes));
     reader.chunk.wake();
   }
@@ -490,7 +489,8 @@ export class ChunkStore {
   async *#counted(chunk: StoredChunk, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     try {
       for await (const bytes of body) {
-        this.#counts[chunk.isObject ? "objectBytes" : "originBytes"] += bytes.length;
+        if (chunk.object) this.#options.egress.countSent?.(chunk.object, bytes.length);
+        else this.#counts.originBytes += bytes.length;
         yield bytes;
       }
     } finally {

@@ -2,7 +2,13 @@
  * Link to Origo: registers this proxy and reports its status while it runs. After a failure it connects again, with
  * growing pauses and no limit. The proxy serves its clients also while Origo is away.
  */
-import { ForgetObjects, type ObjectsAck, type ObjectsReport } from "@tributary/contract/publication-schema";
+import {
+  ForgetObjects,
+  type ObjectsAck,
+  type ObjectsReport,
+  type ServedAck,
+  type ServedReport,
+} from "@tributary/contract/publication-schema";
 import {
   PeersAnswer,
   ProxyControl,
@@ -16,6 +22,7 @@ import { io, type Socket } from "socket.io-client";
 import type { Prove } from "./identity";
 import type { Library } from "./library/library";
 import { ObjectsReporter } from "./library/objects-report";
+import { ServedReporter } from "./library/served-report";
 import type { Log } from "./log";
 
 export interface OrigoLinkOptions {
@@ -51,6 +58,7 @@ export class OrigoLink {
   #challenge = "";
 
   readonly #objects: ObjectsReporter | undefined;
+  readonly #served: ServedReporter | undefined;
   readonly #options: OrigoLinkOptions;
 
   constructor(options: OrigoLinkOptions) {
@@ -64,6 +72,7 @@ export class OrigoLink {
     });
     const { library, log } = options;
     this.#objects = library && new ObjectsReporter({ library, send: (report) => this.#sendObjects(report), log });
+    this.#served = library && new ServedReporter({ library, send: (report) => this.#sendServed(report), log });
     this.#socket.on("forget", (message: unknown) => {
       const forgotten = ForgetObjects.safeParse(message);
       if (forgotten.success) library?.pin(forgotten.data.objects, false);
@@ -95,6 +104,7 @@ export class OrigoLink {
     clearInterval(this.#heartbeat);
     clearTimeout(this.#retry);
     this.#objects?.pause();
+    this.#served?.pause();
     this.#socket.removeAllListeners();
     this.#socket.disconnect();
   }
@@ -115,6 +125,7 @@ export class OrigoLink {
       this.#options.onRegistered?.(answer.id);
       this.#startHeartbeat();
       this.#objects?.begin();
+      this.#served?.begin();
     });
   }
 
@@ -127,6 +138,10 @@ export class OrigoLink {
 
   #sendObjects(report: ObjectsReport): Promise<ObjectsAck> {
     return this.#socket.timeout(ACK_MS_MAX).emitWithAck("objects", report) as Promise<ObjectsAck>;
+  }
+
+  #sendServed(report: ServedReport): Promise<ServedAck> {
+    return this.#socket.timeout(ACK_MS_MAX).emitWithAck("served", report) as Promise<ServedAck>;
   }
 
   #refused(reason: string): void {
@@ -160,6 +175,7 @@ export class OrigoLink {
     clearInterval(this.#heartbeat);
     this.#heartbeat = undefined;
     this.#objects?.pause();
+    this.#served?.pause();
     clearTimeout(this.#retry);
     this.#report(event, { reason });
     this.#retry = setTimeout(() => this.#socket.connect(), this.#retryMs);

@@ -436,7 +436,7 @@ export class Proxy {
   }
 
   #report() {
-    const { originBytes, objectBytes, cacheHits, cacheBytes } = this.#chunks.stats;
+    const { originBytes, cacheHits, cacheBytes } = this.#chunks.stats;
     const { originBytes: partBytes, sharing } = this.#shared.stats;
     return {
       sessions: this.#sessions.size,
@@ -453,7 +453,7 @@ export class Proxy {
       uptimeMs: performance.now() - this.#startedMs,
       load: this.#load(),
       coder: this.#coder.report(),
-      ...(this.#objects ? { library: this.#objects.library.status(objectBytes) } : {}),
+      ...(this.#objects ? { library: this.#objects.library.status() } : {}),
     };
   }
 }

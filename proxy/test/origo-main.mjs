@@ -11,5 +11,6 @@ for await (const line of createInterface({ input: process.stdin })) {
   else if (question.forget) {
     origo.forget([question.forget]);
     say(null);
-  } else say({ objects: [...origo.seen.objects], status: origo.seen.status });
+  } else
+    say({ objects: [...origo.seen.objects], served: Object.fromEntries(origo.seen.served), status: origo.seen.status });
 }

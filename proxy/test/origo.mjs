@@ -23,7 +23,7 @@ export function grantOf(object) {
 export async function startOrigo(unwanted = () => []) {
   const http = createServer();
   const io = new Server(http, { serveClient: false, transports: ["websocket"], maxHttpBufferSize: 16_384 });
-  const seen = { objects: new Set(), reports: [], status: undefined };
+  const seen = { objects: new Set(), reports: [], served: new Map(), status: undefined };
   io.of("/proxies").on("connection", (socket) => {
     socket.on("hello", (_hello, _proof, answer) => {
       answer({ id: "p" });
@@ -39,6 +39,10 @@ export async function startOrigo(unwanted = () => []) {
       for (const id of report.added) seen.objects.add(id);
       for (const id of report.removed) seen.objects.delete(id);
       answer({ unwanted: unwanted(report.added) });
+    });
+    socket.on("served", ({ id, served }, answer) => {
+      for (const { object, bytes } of served) seen.served.set(object, (seen.served.get(object) ?? 0) + bytes);
+      answer({ id });
     });
     socket.emit("challenge", randomBytes(24).toString("base64url"));
   });

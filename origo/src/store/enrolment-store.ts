@@ -71,7 +71,7 @@ export class EnrolmentStore {
       }
       const [counted] = await inside.all("SELECT count(*) AS count FROM proxy_keys WHERE revoked_at_ms IS NULL");
       if (Number(counted?.["count"]) >= proxiesMax) return "tooManyProxies";
-      await inside.run("INSERT INTO proxy_keys VALUES ($1, $2, $3, $4, $5, $4, NULL)", [
+      await inside.run("INSERT INTO proxy_keys VALUES ($1, $2, $3, $4, $5, $4, NULL, NULL)", [
         id,
         name,
         publicKey,

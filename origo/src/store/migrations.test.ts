@@ -1,6 +1,6 @@
 /**
- * Opens databases that an Origo of schema version 3 left behind, a DuckDB file and a PostgreSQL dump (test/schema-3),
- * and compares them with new databases.
+ * Opens databases that Origos of older schema versions left behind, DuckDB files and PostgreSQL dumps (test/schema-N), and
+ * compares them with new databases.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,21 +14,21 @@ import { PublicationStore } from "./publication-store";
 import { PublisherStore } from "./publisher-store";
 import type { Store } from "./store";
 
-const OLD = join(__dirname, "../../test/schema-3");
 const NOW = 1_790_000_000_000;
 const KEY = "K".repeat(43);
 afterAll(stopDatabases);
 jest.setTimeout(60_000);
 
 /** Puts the old database where the store will open it. */
-async function lay({ environment: { DATA_DIR, DATABASE_URL } }: TestDatabase): Promise<void> {
+async function lay(version: number, { environment: { DATA_DIR, DATABASE_URL } }: TestDatabase): Promise<void> {
+  const folder = join(__dirname, `../../test/schema-${version}`);
   if (DATABASE_URL === undefined) {
-    const packed = await readFile(join(OLD, "origo.duckdb.gz"));
+    const packed = await readFile(join(folder, "origo.duckdb.gz"));
     return writeFile(join(DATA_DIR, "origo.duckdb"), gunzipSync(packed));
   }
   const client = new Client({ connectionString: DATABASE_URL });
   await client.connect();
-  await client.query(await readFile(join(OLD, "postgres.sql"), "utf8"));
+  await client.query(await readFile(join(folder, "postgres.sql"), "utf8"));
   await client.end();
 }
 
@@ -53,13 +53,15 @@ async function shapeOf({ database }: Store): Promise<string[]> {
     .sort();
 }
 
-describe.each(DATABASES)("a %s database of schema version 3", (_name, make) => {
+const OLD = [3, 4].flatMap((version) => DATABASES.map(([name, make]) => [name, version, make] as const));
+
+describe.each(OLD)("a %s database of schema version %s", (_name, version, make) => {
   let [place, newPlace]: TestDatabase[] = [];
   let store: Store;
 
   beforeEach(async () => {
     [place, newPlace] = [await make(), await make()];
-    await lay(place);
+    await lay(version, place);
     store = await place.open();
   });
   afterEach(async () => {
@@ -93,12 +95,15 @@ describe.each(DATABASES)("a %s database of schema version 3", (_name, make) => {
     expect(Buffer.from((await publications.playlist(`${"0".repeat(64)}-7`))!).toString()).toBe("#EXTM3U");
   });
 
-  test("takes what only the next version knows", async () => {
+  test("takes what only later versions know", async () => {
     const record = recordOf({ vouchedBy: "publisher" });
     expect(await store.addRecords([record], NOW)).toEqual({ accepted: 1, duplicate: 0 });
     expect(await store.record(record.id)).toEqual(record);
+    const publications = new PublicationStore(store.database);
+    expect(await publications.servedBytes({ key: KEY, name: "film" })).toBe(0);
     const accusation = { kind: "evidence", proxyId: "proxy-1", network: "n" } as const;
-    expect(await new ConvictionStore(store.database).note(accusation, NOW, 0)).toEqual([0, 1]);
+    const networks = version < 4 ? 0 : 1;
+    expect(await new ConvictionStore(store.database).note(accusation, NOW, 0)).toEqual([networks, networks + 1]);
     const admin = new AdminStore(store.database);
     await admin.decide("proxy-1", { state: "disabled", name: "Proxy 1", isConvicted: true });
     await admin.decide("proxy-2", { state: "disabled", name: null, isConvicted: true });

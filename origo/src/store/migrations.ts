@@ -6,7 +6,7 @@ import type { Column, Database, Kind, Queries } from "./database";
 import { COLUMNS, ERROR_COLUMNS } from "./fields";
 import { publicationTables } from "./publication-tables";
 
-const SCHEMA_VERSION = 4;
+const SCHEMA_VERSION = 5;
 
 const SQL_TYPES: Record<Column["kind"], string> = {
   text: "TEXT",
@@ -74,6 +74,13 @@ const convictionTables = (kind: Kind): readonly string[] => [
   "ALTER TABLE proxy_states ADD COLUMN IF NOT EXISTS is_convicted BOOLEAN DEFAULT FALSE",
 ];
 
+/** Version 5: how much of each publication was served, and the last report of it that each proxy sent. */
+const servedTables = (kind: Kind): readonly string[] => [
+  `CREATE TABLE publication_served (
+    key VARCHAR, name VARCHAR, bytes BIGINT${kind === "postgres" ? ", PRIMARY KEY (key, name)" : ""})`,
+  "ALTER TABLE proxy_keys ADD COLUMN IF NOT EXISTS served_report VARCHAR",
+];
+
 /**
  * Makes the tables of an empty database, or adds what an older version lacks, all or none. Throws if a newer Origo made
  * the tables.
@@ -97,7 +104,13 @@ export async function migrate(database: Database): Promise<void> {
       ...tracesTable(kind),
       ...ADMINISTRATION,
     ];
-    const steps = [first, ENROLMENT, [VOUCHERS, ...publicationTables(kind)], convictionTables(kind)];
+    const steps = [
+      first,
+      ENROLMENT,
+      [VOUCHERS, ...publicationTables(kind)],
+      convictionTables(kind),
+      servedTables(kind),
+    ];
     for (const statement of steps.slice(version).flat()) await inside.run(statement);
     await inside.run("DELETE FROM origo_schema");
     await inside.run("INSERT INTO origo_schema VALUES ($1)", [SCHEMA_VERSION]);

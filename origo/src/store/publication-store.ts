@@ -1,7 +1,8 @@
 /**
- * PublicationStore: publications, the objects that each has, and the playlists. A publication has at most one released
+ * PublicationStore: publications, the objects that each has, what was served of them, and the playlists. A publication has at most one released
  * revision and one pending one, which is higher. publications.ts has the rules for who may ask.
  */
+import type { ServedReport } from "@tributary/contract/publication-schema";
 import type { Database, Queries, Row } from "./database";
 
 export interface PublicationKey {
@@ -51,6 +52,14 @@ export class PublicationFault extends Error {
 }
 
 const COLUMNS = "key, name, revision, state, files, bytes, proxies, at_ms";
+/** From pairs OBJECT=BYTES: the bytes for each released publication that has such objects. */
+const COUNTED = `SELECT key, name, sum(bytes)::BIGINT AS bytes FROM (
+    SELECT DISTINCT p.key, p.name, o.object, o.bytes
+    FROM (SELECT split_part(pair, '=', 1) AS object, split_part(pair, '=', 2)::BIGINT AS bytes
+      FROM (SELECT unnest(string_to_array($1, ' ')) AS pair) u) o
+    JOIN publication_objects p ON p.object = o.object AND NOT p.is_playlist
+    JOIN publications r ON r.key = p.key AND r.name = p.name AND r.revision = p.revision AND r.state = 'released') d
+  GROUP BY key, name`;
 const OF_REVISION = "key = $1 AND name = $2 AND revision = $3";
 
 export class PublicationStore {
@@ -120,6 +129,10 @@ export class PublicationStore {
   unpublish(publication: PublicationKey): Promise<boolean> {
     return this.#database.exclusive(async (inside) => {
       const count = await forget(inside, publication);
+      await inside.run("DELETE FROM publication_served WHERE key = $1 AND name = $2", [
+        publication.key,
+        publication.name,
+      ]);
       await forgetPlaylists(inside);
       return count > 0;
     });
@@ -169,6 +182,32 @@ export class PublicationStore {
     const sql = `SELECT DISTINCT object FROM publication_objects o WHERE ${OF_REVISION} AND is_playlist
       AND NOT EXISTS (SELECT 1 FROM playlists p WHERE p.object = o.object)`;
     return (await this.#database.all(sql, [key, name, revision])).map((row) => String(row["object"]));
+  }
+
+  /** Counts what the proxy served. The same report counts once. */
+  countServed(proxyId: string, { id, served }: ServedReport): Promise<void> {
+    return this.#database.exclusive(async (inside) => {
+      const sql = `UPDATE proxy_keys SET served_report = $2
+        WHERE id = $1 AND (served_report IS NULL OR served_report <> $2)`;
+      if ((await inside.run(sql, [proxyId, id])) === 0) return;
+      const pairs = [served.map(({ object, bytes }) => `${object}=${bytes}`).join(" ")];
+      await inside.run(
+        `INSERT INTO publication_served SELECT c.key, c.name, 0 FROM (${COUNTED}) c WHERE NOT EXISTS
+          (SELECT 1 FROM publication_served s WHERE s.key = c.key AND s.name = c.name)`,
+        pairs,
+      );
+      await inside.run(
+        `UPDATE publication_served SET bytes = least(publication_served.bytes + c.bytes, ${Number.MAX_SAFE_INTEGER})
+          FROM (${COUNTED}) c WHERE publication_served.key = c.key AND publication_served.name = c.name`,
+        pairs,
+      );
+    });
+  }
+
+  /** The bytes that were served of a publication; 0 if nothing was. */
+  async servedBytes({ key, name }: PublicationKey): Promise<number> {
+    const sql = "SELECT bytes FROM publication_served WHERE key = $1 AND name = $2";
+    return Number((await this.#database.all(sql, [key, name]))[0]?.["bytes"] ?? 0);
   }
 
   /** The bytes of the distinct objects of each publisher. */

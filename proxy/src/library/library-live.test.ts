@@ -59,6 +59,7 @@ test("library: kills lose no acknowledged object, and nobody gets a torn one (se
 
 interface Seen {
   objects: string[];
+  served: Record<string, number>;
   status: { library: Record<string, number> };
 }
 
@@ -122,6 +123,8 @@ test("library: an object is served in sessions and over HTTP, and Origo hears of
   let seen = await origo.seen();
   while ((seen.status?.library["servedBytes"] ?? 0) < 8_500_000) seen = await origo.seen();
   expect(seen.objects).toEqual([id]);
+  while ((seen.served[id] ?? 0) < seen.status.library["servedBytes"]!) seen = await origo.seen();
+  expect(Object.keys(seen.served)).toEqual([id]);
   expect(seen.status.library).toMatchObject({ objects: 1, bytes: bytes.length, takenBytes: bytes.length });
   const other = bytesOf(2_500_000, 2);
   expect(await upload(url, idOf(other), other, await origo.grantOf(idOf(other)))).toBe(507);

@@ -9,6 +9,7 @@ import { mkdir, open, readdir, readFile, rm, stat, statfs, type FileHandle } fro
 import path from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { ByteRange, Rejection } from "@tributary/contract";
+import { PUBLICATION_LIMITS, type ServedObject } from "@tributary/contract/publication-schema";
 import type { LibraryStatus } from "@tributary/contract/schema";
 import {
   BLOCK_BYTES,
@@ -94,7 +95,9 @@ export class Library {
   readonly #objects = new Map<string, StoredObject>();
   readonly #trees = new KeptTrees();
   readonly #objectsDir: string;
-  readonly #counts = { takenBytes: 0, damagedObjects: 0 };
+  readonly #counts = { servedBytes: 0, takenBytes: 0, damagedObjects: 0 };
+  /** The bytes of each object that were sent and not yet taken by `takeServed`. */
+  readonly #served = new Map<string, number>();
   #objectsBytes = 0;
   #bytes = 0;
   #unlock: () => void = () => undefined;
@@ -167,9 +170,25 @@ export class Library {
     return this.#objects.has(id);
   }
 
-  status(servedBytes: number): LibraryStatus {
+  status(): LibraryStatus {
     void this.#findFreeSpace();
-    return { objects: this.#objects.size, bytes: this.#bytes, freeBytes: this.freeBytes, servedBytes, ...this.#counts };
+    return { objects: this.#objects.size, bytes: this.#bytes, freeBytes: this.freeBytes, ...this.#counts };
+  }
+
+  /** Bytes of an object were sent. Those of an object that is gone are not kept apart, so the list is bounded. */
+  countSent(id: string, bytes: number): void {
+    this.#counts.servedBytes += bytes;
+    if (bytes > 0 && this.#objects.has(id)) this.#served.set(id, (this.#served.get(id) ?? 0) + bytes);
+  }
+
+  /** Hands over the counts of at most so many objects, which begin at 0 again. */
+  takeServed(objectsMax: number): ServedObject[] {
+    const taken = [...this.#served].slice(0, objectsMax);
+    for (const [object] of taken) this.#served.delete(object);
+    return taken.map(([object, bytes]) => ({
+      object,
+      bytes: Math.min(bytes, PUBLICATION_LIMITS.servedBytesPerObject),
+    }));
   }
 
   /** What new objects may take, if all that may be evicted is. */
@@ -290,6 +309,7 @@ export class Library {
     const object = this.#objects.get(id);
     if (!object) return;
     this.#objects.delete(id);
+    this.#served.delete(id);
     this.#trees.delete(id);
     this.#objectsBytes -= object.diskBytes;
     this.#bytes -= parseObjectId(id)!.bytes;

@@ -35,7 +35,11 @@ export class ObjectOrigin implements Origins {
     const id = idOf(text);
     if (!parseObjectId(id))
       throw egressError("badUrl", `${SCHEME} must have an object's id: 64 hex digits, a hyphen, its bytes.`);
-    return { href: objectAddress(id), origin: objectAddress(id), isObject: true };
+    return { href: objectAddress(id), origin: objectAddress(id), object: id };
+  }
+
+  countSent(object: string, bytes: number): void {
+    this.#library?.countSent(object, bytes);
   }
 
   async fetch(

@@ -50,8 +50,9 @@ export class SharedChunks {
   open(request: ChunkRequest, shared: SharedRequest, listener: ChunkListener): Lease {
     const { origins, whole, peers, log } = this.#options;
     checkPageOrigin(request);
-    const { href, isObject } = origins.vet(request.url);
-    const mayShare = !isObject && (request.cache ?? "default") === "default" && shared.sharing.readers.length > 1;
+    const { href, object } = origins.vet(request.url);
+    const mayShare =
+      object === undefined && (request.cache ?? "default") === "default" && shared.sharing.readers.length > 1;
     const key = keyOf(href, request.range, request.pageOrigin);
     const known = this.#chunks.get(key);
     const usable = known && this.#isUsable(known) ? known : undefined;

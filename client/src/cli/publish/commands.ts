@@ -66,9 +66,10 @@ export function listCommand(): Command {
         String(row.files),
         formatBytes(row.bytes),
         String(row.holders.length),
+        formatBytes(row.servedBytes),
         row.address,
       ]);
-      print(`${table([["name", "revision", "state", "files", "bytes", "copies", "address"], ...rows])}\n`);
+      print(`${table([["name", "revision", "state", "files", "bytes", "copies", "served", "address"], ...rows])}\n`);
     });
 }
 

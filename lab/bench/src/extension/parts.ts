@@ -39,7 +39,7 @@ export const PARTS: readonly Part[] = [
   ...(["chromium", "firefox"] as const).map((name) => ({
     name: `tabs ${name}`,
     isUsual: true,
-    run: (quick: boolean) => withFleet(0, async (fleet) => [await tabs(fleet, defaultsOf(fleet), name, quick ? 1 : 2)]),
+    run: (quick: boolean) => withFleet(0, (fleet) => tabs(fleet, defaultsOf(fleet), name, quick ? 1 : 2)),
   })),
   { name: "scripts", isUsual: true, run: (quick) => withFleet(0, (fleet) => scripts(fleet, quick ? 5 : 20)) },
 ];

@@ -82,6 +82,7 @@ const HEADS: readonly Head[] = [
   "State",
   { text: "Size", num: true },
   "Holders",
+  { text: "Served", num: true },
   "Published",
   { text: "Actions", hidden: true },
 ];
@@ -134,6 +135,9 @@ function Row({ row, label, admin }: { row: PublicationRow; label: string | undef
       </td>
       <td data-label="Holders">
         <span title={row.holders.map(({ name }) => name).join(", ")}>{holdersOf(row)}</span>
+      </td>
+      <td data-label="Served" className="num">
+        {bytes(row.servedBytes)}
       </td>
       <td data-label="Published">{clock(row.atMs, Date.now())}</td>
       <td className="row-actions">
