@@ -1,13 +1,21 @@
 /**
- * A site in PeerTube's layout in a real Chromium, through four proxies. It publishes digests of its segments. Three of
- * the proxies begin to lie alike, or the digests are of no use. Every segment that the player gets must be right.
+ * A site in PeerTube's layout in real browsers, through four proxies. It publishes digests of its segments. Three of
+ * the proxies begin to lie alike, or the digests are of no use. Every segment that the player gets must be right. What
+ * does not depend on the browser runs in Chromium alone.
  */
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { openBrowser, samplePageState, startFleet, type Fleet, type OpenBrowser } from "@tributary/lab-stack";
+import {
+  openBrowser,
+  samplePageState,
+  startFleet,
+  type BrowserName,
+  type Fleet,
+  type OpenBrowser,
+} from "@tributary/lab-stack";
 import type { DownloadRecord } from "@tributary/contract/schema";
 import type { Page } from "puppeteer-core";
 import { eventually, getJson } from "./support";
@@ -15,8 +23,8 @@ import { eventually, getJson } from "./support";
 /** The sample's video. Each test asks for it under an id of its own, so no proxy has an answer in its cache. */
 const SAMPLE_ID = "8c5f2d1e-3b7a-4f60-9c1d-2a4e6b8d0f13";
 const HONEST = 3;
+const BROWSERS: readonly BrowserName[] = ["chromium", "firefox"];
 const ids = {
-  true: "00000000-0000-4000-8000-000000000001",
   lied: "00000000-0000-4000-8000-000000000002",
   wrong: "00000000-0000-4000-8000-000000000003",
   missing: "00000000-0000-4000-8000-000000000004",
@@ -24,20 +32,28 @@ const ids = {
   live: "00000000-0000-4000-8000-000000000006",
   forbidden: "00000000-0000-4000-8000-000000000007",
 };
+/** For each browser: a video at the page's own host, one at another site, one in the site's object storage. */
+const OWN = { chromium: "10", firefox: "20" } as const;
+const idFor = (browser: BrowserName, kind: 0 | 1 | 2): string =>
+  `00000000-0000-4000-8000-0000000000${Number(OWN[browser]) + kind}`;
 const folderOf = (id: string): string => `/static/streaming-playlists/hls/${id}`;
+const storedOf = (id: string): string => `/bucket/hls/${id}`;
+const isStored = (id: string): boolean => BROWSERS.some((name) => idFor(name, 2) === id);
 const idOf = (url: string): string => /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(url)?.[0] ?? "";
 const sha256 = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
 let fleet: Fleet;
-/** The same site twice, because all pages of one origin count for its policies. */
+/** The same site at three addresses, because all pages of one origin count for its policies, and for storage. */
 let sites: Server[] = [];
 let base: string;
 let strictBase: string;
+let otherBase: string;
 let open: OpenBrowser;
+let firefox: OpenBrowser;
 let popup: Page;
 /** Three of the proxies get other bytes of media. */
 let isLying = false;
-/** By id: what the site says where its digests are. */
+/** By id: the JSON of digests. */
 const digests = new Map<string, () => string>();
 /** The segments of the files, by name: the byte ranges that the playlists name. */
 const files = new Map<string, { body: Buffer; segments: { start: number; end: number }[] }>();
@@ -63,9 +79,13 @@ async function answer({ url = "", headers }: IncomingMessage, response: ServerRe
   asked.push({ path: url, headers });
   if (url.startsWith("/api/")) {
     if (!digests.has(id)) return void response.writeHead(404).end();
-    const address = `http://${headers.host}${folderOf(id)}/${ids.true}-segments-sha256.json`;
+    // What is in object storage has its digests there.
+    const address = isStored(id)
+      ? `${base}${storedOf(id)}/segments-sha256.json`
+      : `http://${headers.host}${folderOf(id)}/c1-segments-sha256.json`;
     return void response.end(JSON.stringify({ streamingPlaylists: [{ segmentsSha256Url: address }] }));
   }
+  response.setHeader("access-control-allow-origin", "*");
   if (url.endsWith(".json")) return void response.end(digests.get(id)?.() ?? "");
   if (url.startsWith("/empty")) {
     const policy = { "content-security-policy": `connect-src http://${headers.host}/static/` };
@@ -77,7 +97,7 @@ async function answer({ url = "", headers }: IncomingMessage, response: ServerRe
   const { range } = headers;
   const sample = piece
     ? undefined
-    : await fetch(fleet.sample.url + url.replace(id || SAMPLE_ID, SAMPLE_ID), {
+    : await fetch(fleet.sample.url + url.replace(storedOf(id), folderOf(id)).replace(id || SAMPLE_ID, SAMPLE_ID), {
         headers: range === undefined ? {} : { range },
       });
   const body = piece ?? Buffer.from(await sample!.arrayBuffer());
@@ -89,10 +109,10 @@ async function answer({ url = "", headers }: IncomingMessage, response: ServerRe
 }
 
 beforeAll(async () => {
-  sites = [0, 1].map(() => createServer((request, response) => void answer(request, response)));
+  sites = [0, 1, 2].map(() => createServer((request, response) => void answer(request, response)));
   for (const site of sites) await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
   const hosts = sites.map((site) => `127.0.0.1:${(site.address() as AddressInfo).port}`);
-  [base, strictBase] = hosts.map((host) => `http://${host}`) as [string, string];
+  [base, strictBase, otherBase] = hosts.map((host) => `http://${host}`) as [string, string, string];
   const names = `--import ${path.join(__dirname, "lying-answers.mjs")}`;
   const proxyEnv = (index: number): Record<string, string> => (index === HONEST ? {} : { NODE_OPTIONS: names });
   fleet = await startFleet({ proxyCount: 4, ports: "any", allow: hosts, proxyEnv });
@@ -105,7 +125,9 @@ beforeAll(async () => {
     }));
     files.set(name, { body: Buffer.from(await (await fetch(from + name)).arrayBuffer()), segments });
   }
-  open = await openBrowser({ headless: true, defaults: { origoUrl: fleet.origo.url, mode: "coded", connections: 4 } });
+  const defaults = { origoUrl: fleet.origo.url, mode: "coded", connections: 4 };
+  open = await openBrowser({ headless: true, defaults });
+  firefox = await openBrowser({ name: "firefox", headless: true, defaults });
   const worker = await open.browser.waitForTarget(
     (target) => target.type() === "service_worker" && target.url().startsWith("chrome-extension://"),
   );
@@ -115,6 +137,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await open?.close();
+  await firefox?.close();
   await fleet?.stop();
   for (const site of sites) {
     site.closeAllConnections();
@@ -135,8 +158,8 @@ const recordsOf = async (id: string): Promise<DownloadRecord[]> =>
     ({ url, purpose }) => url.includes(id) && purpose !== "comparison",
   );
 
-async function openPage(address: string, origin = base): Promise<Page> {
-  const page = await open.newPage();
+async function openPage(address: string, origin = base, { newPage } = open): Promise<Page> {
+  const page = await newPage();
   await page.goto(origin + address);
   return page;
 }
@@ -175,9 +198,10 @@ const isBy =
   ({ vouchedBy, outcome, fallback }: DownloadRecord): boolean =>
     outcome === "complete" && fallback === null && vouchedBy === voucher;
 
-test("a player's segments have the site's digests: it vouches, and is asked twice, as a stranger", async () => {
-  digests.set(ids.true, digestsOf);
-  const page = await openPage(`/hls.html?source=${folderOf(ids.true)}/master.m3u8`);
+/** Plays the video of the page's source, and checks each segment, that the site vouches, and that it is asked twice. */
+async function playVouched(id: string, address: string, origin: string, opened: OpenBrowser): Promise<Page> {
+  digests.set(id, digestsOf);
+  const page = await openPage(`/hls.html?source=${address}/master.m3u8`, origin, opened);
   await page.evaluate(`document.cookie = "who=me"`);
   await page.evaluate(`document.querySelector("video").playbackRate = 4`);
   const state = await eventually(
@@ -191,16 +215,37 @@ test("a player's segments have the site's digests: it vouches, and is asked twic
     expect(digest).toBe(sha256(body.subarray(start, end + 1)));
   }
   const records = await eventually(
-    () => recordsOf(ids.true),
+    () => recordsOf(id),
     (all) => all.filter(isBy("site")).length >= 3,
   );
   expect(records.filter(isBy("site")).length).toBeGreaterThanOrEqual(3);
   const questions = [...askedFor("/api/"), ...askedFor(".json")];
   expect(questions).toHaveLength(2);
-  for (const { headers } of questions)
-    expect([headers.cookie, headers.referer, headers.origin]).toEqual([undefined, undefined, undefined]);
-  await untilRecord(page, ids.true, isBy("site"));
-  await page.close();
+  for (const { headers } of questions) expect([headers.cookie, headers.referer]).toEqual([undefined, undefined]);
+  return page;
+}
+
+describe.each(BROWSERS)("a player's segments have the site's digests in %s: it vouches, and is asked twice", (name) => {
+  const opened = (): OpenBrowser => (name === "firefox" ? firefox : open);
+
+  test("at the page's own host", async () => {
+    const id = idFor(name, 0);
+    const page = await playVouched(id, folderOf(id), base, opened());
+    await untilRecord(page, id, isBy("site"));
+    await page.close();
+  });
+
+  test("at another site than the page's", async () => {
+    const id = idFor(name, 1);
+    await (await playVouched(id, base + folderOf(id), fleet.sample.url, opened())).close();
+    expect(askedFor("/api/").every(({ headers }) => headers.host === new URL(base).host)).toBe(true);
+  });
+
+  test("in object storage on another host than the site", async () => {
+    const id = idFor(name, 2);
+    await (await playVouched(id, base + storedOf(id), otherBase, opened())).close();
+    expect(askedFor("/api/").every(({ headers }) => headers.host === new URL(otherBase).host)).toBe(true);
+  });
 });
 
 /** Digests that are of no use: the page gets everything as without them, and nobody is blamed. */
@@ -246,15 +291,10 @@ test("the digests of a live stream are asked for again for a new segment, and ma
   await page.close();
 });
 
-test("a policy that keeps pages from the API keeps the extension from it, and so does another site", async () => {
+test("a policy that keeps pages from the API keeps the extension from it", async () => {
   digests.set(ids.forbidden, digestsOf);
   const page = await openPage("/empty-strict", strictBase);
   await untilRecord(page, ids.forbidden, isBy("nobody"));
-  await page.goto(`${fleet.sample.url}/hls.html?source=${base}${folderOf(ids.forbidden)}/master.m3u8`);
-  await eventually(
-    () => samplePageState(page),
-    ({ segments }) => segments.length >= 6,
-  );
   expect(askedFor("/api/")).toEqual([]);
   await page.close();
 });

@@ -128,6 +128,33 @@ test("site digests: other addresses cause no question", async () => {
   expect(questions(made)).toBe(0);
 });
 
+describe("site digests: a file in object storage on another host than its page", () => {
+  const STORED = `bucket/hls/${VIDEO}/${FILE}`;
+  const pageOf = ({ origin }: Scene): string => origin.url.replace("127.0.0.1", "localhost");
+  const place: Record<string, (scene: Scene) => string> = {
+    "beside the file": ({ origin }) => `${origin.url}/bucket/hls/${VIDEO}/segments-sha256.json`,
+    "at the page's site": (made) => `${pageOf(made)}/segments-sha256.json`,
+  };
+
+  test.each(Object.keys(place))("has the digests that its page's site names %s", async (where) => {
+    const made = await buildSite(LIES, (scene) => [
+      place[where]!(scene),
+      JSON.stringify({ [FILE]: { "60000-119999": sha256Of(scene.origin.body.subarray(60_000, 120_000)) } }),
+    ]);
+    const outcome = await fetchAll(STORED, { connections: 2, range: second!, pageOrigin: pageOf(made) });
+    expectWhole(outcome, made.origin.body.subarray(second!.start, second!.end + 1));
+    expect(outcome.record).toMatchObject({ vouchedBy: "site", fallback: { kind: "bodyDiffers" } });
+    expect(questions(made)).toBe(1);
+  });
+
+  test("has none without a page, or if the site names a third host", async () => {
+    const made = await buildSite([{}, {}], () => ["http://127.0.0.2:9/segments-sha256.json", ""]);
+    for (const page of [{}, { pageOrigin: made.origin.url }, { pageOrigin: pageOf(made) }])
+      expect((await fetchAll(STORED, { connections: 2, range: second!, ...page })).record.vouchedBy).toBe("nobody");
+    expect(questions(made)).toBe(1);
+  });
+});
+
 test("site digests: only digests of ranges that do not overlap count, in order", () => {
   const sha256 = "AB".repeat(32);
   const ranges = { "50-99": sha256, "0-49": sha256, "40-60": sha256, "9-8": sha256, "100-": sha256, "200-299": "ab" };

@@ -1,7 +1,8 @@
 /**
  * SiteDigests: the SHA-256 digests that a PeerTube site publishes of the segments of its videos. The client asks the
  * site itself for them: its API names a JSON of digests by file and byte range, or by file alone for live streams,
- * whose JSON grows. Rules: docs/adr/0014.
+ * whose JSON grows. The site is the host of the file, or the page's if the file is in PeerTube's object storage on
+ * another host. Rules: docs/adr/0014.
  */
 import { sha256 } from "@noble/hashes/sha2";
 import { hexOf, joined } from "@tributary/contract/tree";
@@ -16,6 +17,8 @@ type MayAsk = (url: string) => Promise<boolean>;
 
 /** What is known of one video. */
 interface Kept {
+  /** The origin of the files. */
+  readonly storage: string;
   /** Undefined before the first answer. */
   files: Files | undefined;
   /** Where the digests are. */
@@ -29,6 +32,8 @@ interface Kept {
 /** The file of a public video. */
 const ADDRESS =
   /^\/static\/streaming-playlists\/hls\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/([^/]+\.(?:mp4|m4s|ts))$/i;
+/** A file in object storage: the bucket's owner chooses what comes before. */
+const STORED = /\/hls\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/([^/]+\.(?:mp4|m4s|ts))$/i;
 const KEPT_MAX = 64;
 /** Of all videos together, about 20 MB. */
 const SEGMENTS_KEPT_MAX = 100_000;
@@ -54,17 +59,18 @@ export class SiteDigests {
   }
 
   /** What to hold the bytes of the answer against. Undefined if nothing is known and nobody shall wait for the site. */
-  checkFor({ url, range, allowFallback, decode, mayAskSite, purpose }: Request): SegmentCheck | undefined {
-    const { origin, video, file } = placeOf(url);
+  checkFor(request: Request): SegmentCheck | undefined {
+    const { range, allowFallback, decode, mayAskSite, purpose } = request;
+    const { site, storage, video, file } = placeOf(request);
     const isPatient = allowFallback === true;
     // Whoever forbids the fallback does not want the site to be asked directly, unless told so.
     if (!video || !file || decode || (!isPatient && !mayAskSite)) return undefined;
-    const kept = this.#keptOf(origin, video);
-    this.#askFor(kept, `${origin}/api/v1/videos/${video}`, file, mayAskSite);
+    const kept = this.#keptOf(site, storage, video);
+    this.#askFor(kept, `${site}/api/v1/videos/${video}`, file, mayAskSite);
     // A comparison holds the bytes against the site's own.
     if (purpose === "comparison") return undefined;
     const segments = kept.files?.get(file);
-    const isWaiting = kept.asking !== undefined && !segments && (isPatient || this.#publishing.has(origin));
+    const isWaiting = kept.asking !== undefined && !segments && (isPatient || this.#publishing.has(site));
     if (!isWaiting && !segments?.length) return undefined;
     const check = new SegmentCheck(range, this.#platform.hash);
     if (segments) check.learn(segments);
@@ -76,13 +82,10 @@ export class SiteDigests {
    * Whether the digest of this segment is true: the site names it still, and its own bytes have it. A video whose
    * digests are wrong is not checked for a while. Undefined if the site does not answer.
    */
-  async isTrue(
-    { url, mayAskSite = always }: Request,
-    segment: Segment,
-    signal: AbortSignal,
-  ): Promise<boolean | undefined> {
-    const { origin, video = "", file = "" } = placeOf(url);
-    const kept = this.#keptOf(origin, video);
+  async isTrue(request: Request, segment: Segment, signal: AbortSignal): Promise<boolean | undefined> {
+    const { url, mayAskSite = always } = request;
+    const { site, storage, video = "", file = "" } = placeOf(request);
+    const kept = this.#keptOf(site, storage, video);
     try {
       kept.files = await this.#read(kept.address ?? "", mayAskSite, signal);
       if (!kept.files.get(file)?.some(({ start, sha256 }) => start === segment.start && sha256 === segment.sha256))
@@ -98,14 +101,21 @@ export class SiteDigests {
     }
   }
 
-  #keptOf(origin: string, video: string): Kept {
-    const id = `${origin} ${video}`;
+  #keptOf(site: string, storage: string, video: string): Kept {
+    const id = `${site} ${storage} ${video}`;
     const now = this.#platform.now();
     const known = this.#kept.get(id);
     const kept: Kept =
       known && now <= known.untilMs
         ? known
-        : { files: undefined, address: undefined, asking: undefined, askedMs: -Infinity, untilMs: now + KEPT_MS };
+        : {
+            storage,
+            files: undefined,
+            address: undefined,
+            asking: undefined,
+            askedMs: -Infinity,
+            untilMs: now + KEPT_MS,
+          };
     putLast(this.#kept, id, kept, KEPT_MAX);
     return kept;
   }
@@ -129,7 +139,7 @@ export class SiteDigests {
       signal.addEventListener("abort", () => reject(signal.reason as Error)),
     );
     const read = async (): Promise<Files> => {
-      kept.address ??= addressIn(parsed(await this.#bytesOf(api, undefined, mayAsk, signal)), origin);
+      kept.address ??= addressIn(parsed(await this.#bytesOf(api, undefined, mayAsk, signal)), origin, kept.storage);
       if (kept.address === undefined) return new Map();
       return this.#read(kept.address, mayAsk, signal, kept.files && LIVE_ANSWER_BYTES_MAX);
     };
@@ -192,21 +202,30 @@ const countOf = (files: Files | undefined): number =>
 const isLive = (files: Files | undefined): boolean =>
   [...(files?.values() ?? [])].some((segments) => segments.at(-1)?.end === Infinity);
 
-function placeOf(url: string): { origin: string; video: string | undefined; file: string | undefined } {
-  const { pathname, origin } = new URL(url);
-  const [, video, file] = ADDRESS.exec(pathname) ?? [];
-  return { origin, video, file };
+/** The origins of the site and of the file. */
+interface Place {
+  site: string;
+  storage: string;
+  video: string | undefined;
+  file: string | undefined;
 }
 
-/** Where the digests are. What another host says is not the site's word. */
-function addressIn(about: unknown, origin: string): string | undefined {
+function placeOf({ url, pageOrigin }: Pick<Request, "url" | "pageOrigin">): Place {
+  const { pathname, origin: storage } = new URL(url);
+  const isStored = pageOrigin !== undefined && pageOrigin !== storage && !ADDRESS.test(pathname);
+  const [, video, file] = (isStored ? STORED : ADDRESS).exec(pathname) ?? [];
+  return { site: isStored ? pageOrigin : storage, storage, video, file };
+}
+
+/** Where the digests are: at the site, or beside the file. What a third host says is not the site's word. */
+function addressIn(about: unknown, site: string, storage: string): string | undefined {
   const { streamingPlaylists } = (about ?? {}) as { streamingPlaylists?: unknown };
   if (!Array.isArray(streamingPlaylists)) return undefined;
   return streamingPlaylists
     .map((one: { segmentsSha256Url?: unknown } | null) => one?.segmentsSha256Url)
-    .filter((url) => typeof url === "string" && URL.canParse(url, origin))
-    .map((url) => new URL(url as string, origin))
-    .find((url) => url.origin === origin)?.href;
+    .filter((url) => typeof url === "string" && URL.canParse(url, site))
+    .map((url) => new URL(url as string, site))
+    .find(({ origin }) => origin === site || origin === storage)?.href;
 }
 
 /** The segments of each file in order. Whatever is no digest, or overlaps another, is left out. */

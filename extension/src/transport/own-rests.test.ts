@@ -1,3 +1,4 @@
+import { CARRYING } from "../../test/port-scene";
 import type { GetOptions, OwnRest } from "@tributary/client";
 import type { PortLike, ToPage } from "../shared/messages";
 import { BUILT_IN } from "../shared/settings";
@@ -37,7 +38,7 @@ function make(given: { headers?: Record<string, string>; bytes?: number } | Erro
     isPublished: () => false,
     mayAskSite: () => Promise.resolve(false),
     detours: new Detours(() => 0),
-    trust: { decide: () => "carry", isKnown: () => isKnown, compareNext: () => undefined } as unknown as Trust,
+    trust: { ...CARRYING, isKnown: () => isKnown, compareNext: () => undefined } as unknown as Trust,
     pace: new Pace(),
     allowance: new Allowance(),
     proxyIds: () => [],

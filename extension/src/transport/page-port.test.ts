@@ -1,10 +1,10 @@
 import { formatHops } from "@tributary/contract";
-import { get, make, OPEN, PAGE, settle, COMPARE, type Given } from "../../test/port-scene";
+import { CARRYING, get, make, OPEN, PAGE, settle, COMPARE, type Given } from "../../test/port-scene";
 import { CREDIT_BYTES } from "../shared/messages";
 import { DIRECT_MS } from "./detours";
 import { HEDGE_MS_UNKNOWN, SLOW_MS } from "./pace";
 import { ASKS_PER_SEC_MAX, HELD_MS, REQUESTS_PER_PORT_MAX, INVALID_MESSAGES_MAX, VERDICT_MS } from "./page-port";
-import { Trust } from "./trust";
+import { Trust, type Asking } from "./trust";
 
 describe("page port: a request that may be carried", () => {
   test("is answered with head, data in pieces of at most 64 KiB, and end", async () => {
@@ -83,14 +83,19 @@ describe("page port: a request that may be carried", () => {
 });
 
 describe("page port: the site's own digests", () => {
-  test("the client may ask for them at the page's own origin alone", async () => {
-    const { port, asked, reported } = make();
-    port.send(get(1, `${PAGE}/a.mp4`));
-    port.send(get(2, "https://media.example/a.mp4"));
+  test("the client may ask for them at the page's own origin, and at hosts whose answers were compared", async () => {
+    const trust = { ...CARRYING, isMet: ({ url }: Asking) => url.host === "met.example" };
+    const { port, asked, reported } = make({}, {}, trust as unknown as Trust);
+    for (const [id, origin] of [PAGE, "https://met.example", "https://new.example"].entries())
+      port.send(get(id, `${origin}/a.mp4`));
     await settle();
-    const [own, other] = asked.map(({ options }) => options.mayAskSite);
-    expect([await own?.(`${PAGE}/api`), other]).toEqual([true, undefined]);
-    expect(reported).toEqual([`may ${PAGE} ask ${PAGE}/api`]);
+    const [own, met, other] = asked.map(({ options }) => options.mayAskSite);
+    expect([await own?.(`${PAGE}/api`), await met?.("https://met.example/api"), other]).toEqual([
+      true,
+      true,
+      undefined,
+    ]);
+    expect(reported).toEqual([`may ${PAGE} ask ${PAGE}/api`, `may ${PAGE} ask https://met.example/api`]);
   });
 
   test("the page hears now and then that bytes come which are held, but not before the head", async () => {
@@ -115,7 +120,7 @@ describe("page port: the site's own digests", () => {
 
 describe("page port: a published file", () => {
   const published: Given = { isPublished: true };
-  const doubting = { decide: () => "compare", isKnown: () => false } as unknown as Trust;
+  const doubting = { ...CARRYING, decide: () => "compare", isKnown: () => false } as unknown as Trust;
 
   test("is carried without a comparison, and its host may be direct", async () => {
     const { port, asked, detours } = make(published, {}, doubting);

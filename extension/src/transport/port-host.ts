@@ -25,7 +25,7 @@ export interface PagePortHost {
   proxyIds(): string[];
   /** Requests being carried on all ports. */
   activeCount(): number;
-  /** Whether the extension may ask for `url`, of the page's own origin, in the name of a page of `pageOrigin`. */
+  /** Whether the extension may ask for `url` in the name of a page of `pageOrigin`. */
   mayAskSite(pageOrigin: string, url: string): Promise<boolean>;
   /** Tells Origo that the proxies' answer for `url` is not the site's, if the viewer allows records. */
   reportWrong(url: string, what: string): void;
@@ -46,17 +46,19 @@ export function placeOf(pageOrigin: string, { host }: Pick<URL, "host">): string
 
 /**
  * The options of a download that a page's request causes, carried or compared. The site's own digests are asked for at
- * the page's own origin only: elsewhere the page itself might not reach the address (local network, mixed content).
+ * the page's own origin, and at another host only after page and proxies got the same answer of it: elsewhere the page
+ * itself might not reach the address (local network, mixed content).
  */
 export function optionsOf(
   pageOrigin: string,
-  { settings, mayAskSite }: Pick<PagePortHost, "settings" | "mayAskSite">,
+  { settings, mayAskSite, trust }: Pick<PagePortHost, "settings" | "mayAskSite" | "trust">,
   { range, cache }: Pick<Extract<ToTransport, { type: "get" }>, "range" | "cache">,
   target: URL,
 ): GetOptions {
   const { mode, connections } = settings();
+  const isMet = target.origin === pageOrigin || trust.isMet({ pageOrigin, url: target });
   return {
-    ...(target.origin === pageOrigin ? { mayAskSite: (url) => mayAskSite(pageOrigin, url) } : {}),
+    ...(isMet ? { mayAskSite: (url) => mayAskSite(pageOrigin, url) } : {}),
     // What the viewer left at its default is the operator's to set, also by an experiment.
     ...(mode === BUILT_IN.mode ? {} : { mode }),
     ...(connections === BUILT_IN.connections ? {} : { connections }),

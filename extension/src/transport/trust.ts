@@ -69,6 +69,11 @@ export class Trust {
     if (due !== undefined && due.size > DUE_MAX) for (const oldest of [...due].slice(0, 1)) due.delete(oldest);
   }
 
+  /** Whether the page and the proxies got the same answer of this host before. */
+  isMet({ pageOrigin, url }: Pick<Asking, "pageOrigin" | "url">): boolean {
+    return this.#places.has(placeOf(pageOrigin, url));
+  }
+
   /** Whether an answer of the form `form` was compared before. Only then the page may get it. */
   isKnown(asking: Asking, form: string): boolean {
     const { place, name } = namesOf(asking);
