@@ -101,6 +101,7 @@ const NAMED_KINDS = [
   "objectMissing",
   "offsetWrong",
   "rootMismatch",
+  "uploadTooSlow",
   // A published object cannot be verified.
   "manifestWrong",
   "proofWrong",

@@ -193,9 +193,9 @@ export class Publications {
   /** A live proxy that holds the object, another one from call to call. */
   holderOf(published: Published, object: string): FleetProxy | undefined {
     const { holders, registry, nowMs } = this.#options;
-    const live = new Set(registry.usable(holders.of(object), nowMs()));
-    const found = registry.fleet(nowMs()).filter(({ id }) => live.has(id));
-    return found[published.turns++ % found.length];
+    const ids = registry.usable(holders.of(object), nowMs()).sort();
+    const id = ids[published.turns++ % ids.length];
+    return id === undefined ? undefined : registry.find(id, nowMs());
   }
 
   /** As its publisher and the dashboard see it. */
@@ -205,7 +205,7 @@ export class Publications {
       this.#read(publication),
       this.#options.store.servedBytes(publication),
     ]);
-    const names = new Map(this.#options.registry.fleet(this.#options.nowMs()).map((proxy) => [proxy.id, proxy.name]));
+    const { registry, nowMs } = this.#options;
     const holders = published === undefined ? [] : this.holdersOf(published);
     return {
       key,
@@ -216,7 +216,7 @@ export class Publications {
       bytes,
       servedBytes,
       holders: holders
-        .map((id) => ({ id, name: names.get(id) ?? id }))
+        .map((id) => ({ id, name: registry.find(id, nowMs())?.name ?? id }))
         .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)),
       missingObjects: published === undefined ? 0 : this.#missing(published.objects).length,
       atMs,
@@ -275,9 +275,7 @@ export class Publications {
   /** The objects that no live proxy holds. */
   #missing(objects: readonly string[]): string[] {
     const { holders, registry, nowMs } = this.#options;
-    const fleet = registry.fleet(nowMs()).map(({ id }) => id);
-    const live = new Set(registry.usable(fleet, nowMs()));
-    return objects.filter((object) => !holders.of(object).some((id) => live.has(id)));
+    return objects.filter((object) => registry.usable(holders.of(object), nowMs()).length === 0);
   }
 
   async #read(revision: Revision): Promise<Published | undefined> {

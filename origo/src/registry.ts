@@ -57,7 +57,10 @@ export class Registry {
   readonly #byConnection = new Map<string, string>();
   readonly #decisions = new Map<string, StoredDecision>();
   /** Live proxies of other Origos, and until when this list is believed. */
-  #elsewhere: { proxies: readonly FleetProxy[]; untilMs: number } = { proxies: [], untilMs: -Infinity };
+  #elsewhere: { proxies: ReadonlyMap<string, FleetProxy>; untilMs: number } = {
+    proxies: new Map(),
+    untilMs: -Infinity,
+  };
 
   readonly #rules: RegistryRules;
 
@@ -155,7 +158,7 @@ export class Registry {
 
   /** Sets the live proxies of other Origos. */
   setElsewhere(proxies: readonly FleetProxy[], untilMs: number): void {
-    this.#elsewhere = { proxies, untilMs };
+    this.#elsewhere = { proxies: new Map(proxies.map((proxy) => [proxy.id, proxy])), untilMs };
   }
 
   /** All proxies that are connected to this Origo, also silent ones. */
@@ -165,11 +168,12 @@ export class Registry {
 
   /** Live proxies that are connected to this Origo. */
   own(nowMs: number): FleetProxy[] {
-    const [heartbeatMs, stalledMs] = [this.#rules.heartbeatMs(), this.#rules.stalledMs()];
-    const isLive = (entry: Entry): boolean =>
-      nowMs - entry.proxy.lastSeenMs - (stalledMs - entry.stalledMs) <
-      BEATS_MISSED_MAX * Math.max(heartbeatMs, entry.heartbeatMs);
-    return [...this.#entries.values()].filter(isLive).map(({ proxy }) => proxy);
+    return [...this.#entries.values()].filter((entry) => this.#isLive(entry, nowMs)).map(({ proxy }) => proxy);
+  }
+
+  #isLive({ proxy, stalledMs, heartbeatMs }: Entry, nowMs: number): boolean {
+    const silentMs = nowMs - proxy.lastSeenMs - (this.#rules.stalledMs() - stalledMs);
+    return silentMs < BEATS_MISSED_MAX * Math.max(this.#rules.heartbeatMs(), heartbeatMs);
   }
 
   /** All live proxies, sorted by name, then by id. */
@@ -207,27 +211,30 @@ export class Registry {
     return Object.fromEntries(peers.map(({ id: peerId, url }) => [peerId, url]));
   }
 
+  /** The live proxy with this id. */
+  find(id: string, nowMs: number): FleetProxy | undefined {
+    const entry = this.#entries.get(id);
+    if (entry !== undefined && this.#isLive(entry, nowMs)) return entry.proxy;
+    const proxy = nowMs < this.#elsewhere.untilMs ? this.#elsewhere.proxies.get(id) : undefined;
+    return proxy && this.#decided(proxy);
+  }
+
   /** The proxies among `ids` that clients may use. */
   usable(ids: readonly string[], nowMs: number): string[] {
-    const known = new Set(
-      this.#live(nowMs)
-        .filter((proxy) => proxy.state === "live")
-        .map((proxy) => proxy.id),
-    );
-    return ids.filter((id) => known.has(id));
+    return ids.filter((id) => this.find(id, nowMs)?.state === "live");
   }
 
   #live(nowMs: number): FleetProxy[] {
     const own = this.own(nowMs);
-    if (nowMs >= this.#elsewhere.untilMs || this.#elsewhere.proxies.length === 0) return own;
+    if (nowMs >= this.#elsewhere.untilMs || this.#elsewhere.proxies.size === 0) return own;
     const ids = new Set(own.map(({ id }) => id));
-    const others = this.#elsewhere.proxies
-      .filter(({ id }) => !ids.has(id))
-      .map((proxy) => {
-        const decision = this.#decisions.get(proxy.id);
-        return decision === undefined ? proxy : { ...proxy, state: decision.state, name: decision.name ?? proxy.name };
-      });
-    return [...own, ...others];
+    const others = [...this.#elsewhere.proxies.values()].filter(({ id }) => !ids.has(id));
+    return [...own, ...others.map((proxy) => this.#decided(proxy))];
+  }
+
+  #decided(proxy: FleetProxy): FleetProxy {
+    const decision = this.#decisions.get(proxy.id);
+    return decision === undefined ? proxy : { ...proxy, state: decision.state, name: decision.name ?? proxy.name };
   }
 
   #entryOf(connectionId: string): Entry | undefined {

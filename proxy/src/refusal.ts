@@ -34,6 +34,7 @@ const STATUS_OF: Partial<Record<RejectionKind, number>> = {
   objectDamaged: 500,
   offsetWrong: 409,
   rootMismatch: 422,
+  uploadTooSlow: 408,
   libraryFull: 507,
 };
 

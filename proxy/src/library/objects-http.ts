@@ -41,8 +41,6 @@ export interface ObjectRoutesOptions {
   onDelivery: (change: 1 | -1, failure?: Rejection) => void;
 }
 
-/** An upload that sends nothing for this time ends. */
-const IDLE_MS_MAX = 30_000;
 /** For one request. A chunk has at most 33. */
 const PIECES_MAX = 128;
 
@@ -230,7 +228,6 @@ function takeUpload(options: ObjectRoutesOptions, request: Request, response: Re
     const { store, id } = wantedOf(options, request);
     checkGrant(store, request.headers.authorization, id);
     const offset = offsetOf(request);
-    request.setTimeout(IDLE_MS_MAX, () => request.destroy());
     // The iterator must not end the connection, because the answer goes over it.
     const body = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
     const clientName = options.clientAt(request.ip ?? "").name;

@@ -17,6 +17,7 @@ import { Shaper } from "../shaper";
 import { grantFault } from "./grants";
 import { Library, sha256, treeOf as treeOfLeaves } from "./library";
 import { ObjectOrigin } from "./object-origin";
+import { UPLOAD_PACE, type Pace } from "./upload-pace";
 import { Uploads } from "./uploads";
 
 const MIB = 2 ** 20;
@@ -36,6 +37,7 @@ interface Made {
   uploads: Uploads;
   limits: { libraryBytes: number; uploadsMax: number; addressUploads: number };
   clock: { ms: number };
+  pace: Pace;
   logged: string[];
   /** Begins anew with the same folder, as after a kill. */
   restart: () => Promise<void>;
@@ -58,6 +60,7 @@ async function makeStore(cacheBytes = 0, folder?: string): Promise<Made> {
     dir,
     limits: { libraryBytes: 2 ** 40, uploadsMax: 8, addressUploads: 8 },
     clock: { ms: Date.now() },
+    pace: UPLOAD_PACE,
     logged: [] as string[],
   } as unknown as Made;
   const log = (event: string, fields?: object) => void made.logged.push(`${event} ${JSON.stringify(fields)}`);
@@ -76,7 +79,8 @@ async function makeStore(cacheBytes = 0, folder?: string): Promise<Made> {
   made.restart = async () => {
     await stop();
     const library = new Library({ dir, bytesMax: () => made.limits.libraryBytes, log });
-    const uploads = new Uploads({ library, limits: () => made.limits, log, nowMs: () => made.clock.ms });
+    const { pace } = made;
+    const uploads = new Uploads({ library, limits: () => made.limits, log, pace, nowMs: () => made.clock.ms });
     await library.open();
     await uploads.open();
     const others = {
@@ -221,6 +225,30 @@ test("library: an upload that breaks off goes on, also after a restart", async (
   expect(await readdir(path.join(made.dir, "parts"))).toEqual([]);
   const again = await send(made, id, bytes);
   expect([again.status, again.headers.get("upload-offset")]).toEqual([201, String(bytes.length)]);
+});
+
+test("library: an upload that trickles ends with an error, keeps what came, and lets another go on", async () => {
+  const made = await makeStore();
+  made.pace = { bytes: 16_384, ms: 200 };
+  await made.restart();
+  const bytes = bytesOf(200_000);
+  const id = idOf(bytes);
+  const headers = { authorization: `Bearer ${grantOf(id)}`, "upload-offset": "0", "content-length": "200000" };
+  const request = http.request(made.url + id, { method: "PATCH", headers });
+  request.on("error", () => undefined);
+  request.write(bytes.subarray(0, 100_000));
+  let sent = 100_000;
+  const trickle = setInterval(() => request.write(bytes.subarray(sent, ++sent)), 5);
+  const response = await new Promise<http.IncomingMessage>((resolve) => request.once("response", resolve));
+  clearInterval(trickle);
+  expect(response.statusCode).toBe(408);
+  const { error } = JSON.parse((await response.toArray()).join("")) as { error: Rejection };
+  expect(error).toMatchObject({ kind: "uploadTooSlow", limit: 16_384 });
+  expect(error.message).toMatch(/^The upload brought \d+ bytes in 0.2 s, at least 16384 are needed/);
+  request.destroy();
+  const offset = Number(await offsetOf(made, id));
+  expect(offset).toBeGreaterThanOrEqual(100_000);
+  expect((await send(made, id, bytes.subarray(offset), { offset })).status).toBe(201);
 });
 
 test("library: bytes with another root and bytes beyond the length are thrown away", async () => {

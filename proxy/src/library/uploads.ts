@@ -9,12 +9,15 @@ import path from "node:path";
 import { hexOf, LeafMaker, parseObjectId, type Tree } from "@tributary/contract/tree";
 import { EgressError, egressError } from "../egress/error";
 import type { Log } from "../log";
+import { atPace, UPLOAD_PACE, type Pace } from "./upload-pace";
 import { diskBytesOf, full, sha256, syncDirectory, treeOf, type Library, type Reserved } from "./library";
 
 export interface UploadsOptions {
   library: Library;
   limits: () => { uploadsMax: number; addressUploads: number };
   log: Log;
+  /** What an upload must bring at least. */
+  pace?: Pace;
   nowMs?: () => number;
 }
 
@@ -176,7 +179,7 @@ export class Uploads {
     const file = await open(this.#fileOf(id), part.offset === 0 ? "w+" : "r+");
     try {
       const leaves = (part.leaves ??= await hashedPart(file, part.offset));
-      for await (const piece of body) {
+      for await (const piece of atPace(body, this.#options.pace ?? UPLOAD_PACE)) {
         if (part.offset + piece.length > bytes) {
           await this.#drop(id, part);
           throw tooLong(part.offset + piece.length, bytes);

@@ -1,7 +1,7 @@
 /** Makes HLS and DASH in several qualities of one video, with ffmpeg: fMP4 segments that both playlists share. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdir, realpath, rename, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, realpath, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { PUBLICATION_LIMITS } from "@tributary/contract/publication-schema";
@@ -38,6 +38,7 @@ const NEXT_RUNG = 0.85;
 /** Of 1080 lines. Fewer lines need more bits for each. */
 const KBIT_1080 = 5000;
 const SOUND_KBIT = 128;
+const PART = ".part";
 const SEGMENT_SEC = 4;
 /** Playlists and beginnings of tracks are files, too. */
 const SEGMENTS_MAX = PUBLICATION_LIMITS.files - 100;
@@ -131,15 +132,17 @@ export function ladderArguments({ file, seconds, hasSound }: Film, rungs: readon
   ];
 }
 
-/** Returns the folder. It stays until its publication is released, so that an interrupted upload can go on. */
+/**
+ * Returns the folder. It stays until its publication is released, so that an interrupted upload can go on. It is this
+ * process's own: another one that packages the same film has another.
+ */
 export async function makeLadder(film: Film, isQuiet: boolean): Promise<string> {
-  const folder = path.join(cacheFolder(), `ladder-${film.id}`);
-  if (await stat(folder).catch(() => undefined)) return folder;
-  const part = `${folder}.part`;
+  const folder = path.join(cacheFolder(), `ladder-${film.id}-${process.pid}`);
+  if (await takeOver(film, folder)) return folder;
+  const part = folder + PART;
   const rungs = rungsOf(film.lines);
   if (!isQuiet) say(`Packaging in ${rungs.map(({ lines }) => `${lines}p`).join(", ")} with ffmpeg.\n`);
   try {
-    await rm(part, { recursive: true, force: true });
     await mkdir(part, { recursive: true, mode: 0o700 });
     const said = await encode(film, rungs, part, isQuiet);
     stopped.throwIfAborted();
@@ -149,6 +152,34 @@ export async function makeLadder(film: Film, isQuiet: boolean): Promise<string> 
   } catch (error) {
     await rm(part, { recursive: true, force: true }).catch(() => undefined);
     throw fileFault("write", part, error);
+  }
+}
+
+/** Takes over the ladder that a run has left which is over, and removes what such runs have not finished. */
+async function takeOver(film: Film, folder: string): Promise<boolean> {
+  const names = await readdir(cacheFolder()).catch(() => []);
+  let isTaken = false;
+  for (const name of names) {
+    const [, id, pid, part] = /^ladder-([0-9a-f]+)-(\d+)(\.part)?$/.exec(name) ?? [];
+    if (id !== film.id || (Number(pid) !== process.pid && isRunning(Number(pid)))) continue;
+    const left = path.join(cacheFolder(), name);
+    if (part !== undefined || isTaken) await rm(left, { recursive: true, force: true });
+    // Of two runs one gets it.
+    else
+      isTaken = await rename(left, folder).then(
+        () => true,
+        () => false,
+      );
+  }
+  return isTaken;
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 

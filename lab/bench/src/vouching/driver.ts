@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { createInterface } from "node:readline";
 import type { ProxyClient } from "@tributary/client";
 import { createNodeClient } from "@tributary/client/node";
+import { publisherCode } from "@tributary/lab-stack";
 import { dropConnections } from "../kit/connections";
 
 /** `renew`: a client that knows nothing, without connections. `code`: for a new publisher. */
@@ -24,7 +25,7 @@ export interface Got {
   sha256: string;
 }
 
-export type Reply = { got?: Got; json?: unknown; problem?: string };
+export type Reply = { got?: Got; json?: unknown; code?: string; problem?: string };
 
 /** A busy machine opens sessions late. */
 const TIMEOUT_MS = 20_000;
@@ -55,17 +56,9 @@ async function get({ url, symbolBytes }: Extract<Order, { kind: "get" }>): Promi
   return { got: { firstByteMs, ms, cpuMs: (user + system) / 1000, sha256: digest.digest("hex") } };
 }
 
-async function publisherCode(): Promise<Reply> {
-  const login = await fetch(`${origoUrl}/v1/login`, { headers: { cookie } });
-  const { csrfToken } = (await login.json()) as { csrfToken: string };
-  const headers = { cookie, "x-csrf-token": csrfToken, "content-type": "application/json" };
-  const made = await fetch(`${origoUrl}/v1/publishers`, { method: "POST", headers, body: "{}" });
-  return { json: await made.json() };
-}
-
 async function carryOut(order: Order): Promise<Reply> {
   if (order.kind === "get") return get(order);
-  if (order.kind === "code") return publisherCode();
+  if (order.kind === "code") return { code: await publisherCode(origoUrl, cookie) };
   if (order.kind === "json") return { json: await (await fetch(order.url, { headers: { cookie } })).json() };
   await client?.close();
   await dropConnections();
