@@ -7,13 +7,14 @@ import http from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { openBrowser, repoRoot, startFleet, type BrowserName, type Fleet } from "@tributary/lab-stack";
+import { isByBrowser, openBrowser, repoRoot, startFleet, type BrowserName, type Fleet } from "@tributary/lab-stack";
 import type { Page } from "puppeteer-core";
 import { eventually } from "./support";
 
 const FILM = readFileSync(path.join(repoRoot, "lab/stack/sample/media/progressive.mp4"));
 const SEGMENT = Buffer.alloc(50_000, 7);
 const SEGMENTS = 3;
+const TRUSTED_TYPES = "require-trusted-types-for 'script'; trusted-types 'none'";
 const SCRIPTS = "script-src 'unsafe-inline'; img-src * data:";
 /** From the end of what a page does by itself until its reports are counted. */
 const SETTLED_MS = 1500;
@@ -32,6 +33,9 @@ interface Case {
 /** `home` is the page's host and `media` that of its files. */
 const casesOf = (home: string, media: string): Record<string, Case> => {
   const csp = (policy: string): Case => ({ policies: { "content-security-policy": policy } });
+  const embedder = (policy: string): Case => ({
+    policies: { "cross-origin-embedder-policy": `${policy}; report-to="to"` },
+  });
   const only = (policy: string): Case => ({ policies: { "content-security-policy-report-only": policy } });
   return {
     "connect-src 'self'": csp("connect-src 'self'"),
@@ -58,11 +62,24 @@ const casesOf = (home: string, media: string): Record<string, Case> => {
         "permissions-policy": "camera=(), microphone=(), unload=()",
       },
     },
+    "embedder policy, film not shared": embedder("require-corp"),
+    "embedder policy, film shared": embedder("require-corp"),
+    "embedder policy without credentials": embedder("credentialless"),
+    "trusted types": csp(TRUSTED_TYPES),
+    "report-only trusted types": only(TRUSTED_TYPES),
+    strict: {
+      policies: {
+        ...csp(`default-src 'none'; ${SCRIPTS}; connect-src ${media}; media-src ${media} blob:; ${TRUSTED_TYPES}`)
+          .policies,
+        ...embedder("require-corp").policies,
+        "cross-origin-opener-policy": 'same-origin; report-to="to"',
+      },
+    },
   };
 };
 
 /** Cases whose document is also opened as a page. */
-const PAGES = ["report-only connect-src", "media-src without blob:"];
+const PAGES = ["report-only connect-src", "media-src without blob:", "strict"];
 
 /** Tells the top page each violation. Meanwhile it loads a film and asks for segments, by fetch and by XHR. */
 const scriptOf = (name: string, media: string, isShownAgain: boolean): string => `
@@ -113,6 +130,8 @@ interface Site {
   cases: Record<string, Case>;
   /** What came, each with the name of its case. */
   reports: string[];
+  /** How many requests of proxies the media's host has had. */
+  proxied: number;
   close(): void;
 }
 
@@ -125,11 +144,15 @@ async function startSite(): Promise<Site> {
     media: urlOf(media),
     cases: casesOf(urlOf(home), urlOf(media)),
     reports: [],
+    proxied: 0,
     close: () => {
       for (const server of [home, media]) server.close().closeAllConnections();
     },
   };
-  media.on("request", giveMedia);
+  media.on("request", (request: http.IncomingMessage, response: http.ServerResponse) => {
+    if (!isByBrowser({ userAgent: request.headers["user-agent"] ?? "" })) site.proxied += 1;
+    giveMedia(request, response);
+  });
   home.on("request", (request: http.IncomingMessage, response: http.ServerResponse) => {
     const { pathname, searchParams } = new URL(request.url ?? "/", site.url);
     const name = searchParams.get("case") ?? "";
@@ -157,6 +180,7 @@ function giveMedia(request: http.IncomingMessage, response: http.ServerResponse)
     "access-control-allow-origin": "*",
     "content-type": isFilm ? "video/mp4" : "video/mp2t",
     etag: '"1"',
+    ...(/not%20shared/.test(request.url ?? "") ? {} : { "cross-origin-resource-policy": "cross-origin" }),
   };
   const [, from, to] = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? "") ?? [];
   if (from === undefined) return void response.writeHead(200, { ...headers, "content-length": body.length }).end(body);
@@ -238,6 +262,7 @@ async function violations(name: BrowserName, isWith: boolean): Promise<Violation
   try {
     const page = await open.newPage();
     if (isWith) await untilPlain(page);
+    if (isWith) expect(await isCarried(page, "strict")).toBe(true);
     const seen = await heardIn(page, `${site.url}/all`, Object.keys(site.cases));
     for (const each of PAGES) seen.push(...(await heardIn(page, site.url + addressOf(each), [each])));
     expect(site.reports.length).toBeGreaterThan(0);
@@ -258,6 +283,20 @@ async function heardIn(page: Page, url: string, names: readonly string[]): Promi
   expect([...done].sort()).toEqual([...names].sort());
   await pause(SETTLED_MS);
   return (await page.evaluate("window.seen")) as string[];
+}
+
+/** Whether the proxies ask for what the page asks for, once its answers were compared. */
+async function isCarried(page: Page, name: string): Promise<boolean> {
+  await page.goto(site.url + addressOf(name));
+  site.proxied = 0;
+  let number = 0;
+  const ask = (): Promise<unknown> =>
+    page.evaluate(`fetch("${site.media}/more/${number++}.ts").then((answer) => answer.arrayBuffer()).then(() => 0)`);
+  const isAsked = async (): Promise<boolean> => {
+    await ask();
+    return site.proxied > 1;
+  };
+  return eventually(isAsked, Boolean, 20);
 }
 
 const readable = (texts: readonly string[]): string[] =>

@@ -100,6 +100,15 @@ test("policies: headers count in any letters, those that only report, and with a
   expect(start(0, `${PAGE}#end`)).toEqual(["a.example"]);
 });
 
+test.each([
+  ["require-corp", [""]],
+  ['credentialless; report-to="to"', [""]],
+  ["unsafe-none", []],
+])("policies: an embedder policy that only reports, %s, allows nothing", (value, allowed) => {
+  answer([], { responseHeaders: [{ name: "Cross-Origin-Embedder-Policy-Report-Only", value }] });
+  expect(start()).toEqual(allowed);
+});
+
 test("policies: those in meta elements are read, and too long ones allow nothing", () => {
   const read = (...texts: string[]) => compileMetas(texts, PAGE);
   const { connect, mediaSource } = read("connect-src a.example b.example", "media-src 'self'");

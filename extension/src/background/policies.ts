@@ -2,7 +2,7 @@
  * Policies: which policies (CSP) came with a document. No script of a page can read them, and a request that they
  * refuse makes the browser report to the site. So the content script asks for them when its document starts.
  */
-import { compilePolicies, parsePolicies, type CompiledPolicies, type Policy } from "../shared/csp";
+import { compilePolicies, NONE, parsePolicies, type CompiledPolicies, type Policy } from "../shared/csp";
 import { keepLatest } from "../shared/keep-latest";
 import type { ToContent } from "../shared/runtime";
 
@@ -32,6 +32,7 @@ chrome.webRequest.onResponseStarted.addListener(
     if (documentId !== undefined) return;
     const texts = responseHeaders.filter(({ name }) => /^content-security-policy(?:-report-only)?$/i.test(name));
     const policies = parsePolicies(texts.map(({ value = "" }) => value));
+    if (responseHeaders.some(reportsEmbedding)) policies.push(NONE);
     const key = keyOf(tabId, frameId, url);
     const answers = [...(answersOf.get(key) ?? []), policies].slice(-ANSWERS_MAX);
     keepLatest(answersOf, key, answers, ADDRESSES_MAX);
@@ -40,6 +41,14 @@ chrome.webRequest.onResponseStarted.addListener(
   { urls: ["http://*/*", "https://*/*"], types: ["main_frame", "sub_frame"] },
   ["responseHeaders"],
 );
+
+/**
+ * An embedder policy that only reports. Of the extension's frame the browser would report the address to the site, so
+ * such a document gets none.
+ */
+function reportsEmbedding({ name, value = "" }: chrome.webRequest.HttpHeader): boolean {
+  return /^cross-origin-embedder-policy-report-only$/i.test(name) && /^\s*(?:require-corp|credentialless)/.test(value);
+}
 
 /**
  * The policies of the document that starts now at `address`; null if they are not known. If several answers could have

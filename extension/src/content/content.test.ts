@@ -1,4 +1,5 @@
-import { NEED_EVENT } from "../shared/names";
+import { compilePolicies, NONE } from "../shared/csp";
+import { NEED_EVENT, SWITCH_EVENT } from "../shared/names";
 
 /** Longer than any wait of a hidden page, and shorter than the life of a frame without a port. */
 const LONG_MS = 9000;
@@ -13,23 +14,30 @@ class PageDocument extends EventTarget {
   querySelectorAll(): [] {
     return [];
   }
-  need(): void {
+  async need(): Promise<void> {
     this.dispatchEvent(new Event(NEED_EVENT));
+    await jest.advanceTimersByTimeAsync(0);
   }
-  show(isShown: boolean): void {
+  async show(isShown: boolean): Promise<void> {
     this.hidden = !isShown;
     this.dispatchEvent(new Event("visibilitychange"));
+    await jest.advanceTimersByTimeAsync(0);
   }
 }
 
 /** A page with the content script. */
-async function start({ isShown } = { isShown: true }): Promise<PageDocument> {
+async function start({ isShown = true, connect = [] as string[] } = {}): Promise<PageDocument> {
   jest.resetModules();
   const page = new PageDocument();
   page.hidden = !isShown;
   const nothing = { addListener: () => undefined };
   const chrome = {
-    runtime: { id: "own", getURL: (name: string) => name, sendMessage: () => Promise.resolve(), onMessage: nothing },
+    runtime: {
+      id: "own",
+      getURL: (name: string) => name,
+      sendMessage: () => Promise.resolve({ connect, mediaSource: true }),
+      onMessage: nothing,
+    },
     storage: { local: { get: () => Promise.resolve({}) }, onChanged: nothing },
   };
   const location = { href: "https://site.example/", origin: "https://site.example", ancestorOrigins: [] };
@@ -47,33 +55,41 @@ afterEach(() => void jest.useRealTimers());
 
 test("content: the page in front gets its frame at once", async () => {
   const page = await start();
-  page.need();
+  await page.need();
   expect(page.frameCount).toBe(1);
 });
 
 test("content: a hidden page waits before it gets a frame", async () => {
   const page = await start({ isShown: false });
-  page.need();
-  jest.advanceTimersByTime(1000);
+  await page.need();
+  await jest.advanceTimersByTimeAsync(1000);
   expect(page.frameCount).toBe(0);
-  jest.advanceTimersByTime(LONG_MS - 1000);
+  await jest.advanceTimersByTimeAsync(LONG_MS - 1000);
   expect(page.frameCount).toBe(1);
 });
 
 test("content: a page that comes to the front gets its frame at once, and only one", async () => {
   const page = await start({ isShown: false });
-  page.need();
-  page.show(true);
+  await page.need();
+  await page.show(true);
   expect(page.frameCount).toBe(1);
-  page.show(false);
-  page.show(true);
-  jest.advanceTimersByTime(LONG_MS);
+  await page.show(false);
+  await page.show(true);
+  await jest.advanceTimersByTimeAsync(LONG_MS);
   expect(page.frameCount).toBe(1);
 });
 
 test("content: a page that needs no port gets no frame when it is shown", async () => {
   const page = await start({ isShown: false });
-  page.show(true);
-  jest.advanceTimersByTime(LONG_MS);
+  await page.show(true);
+  await jest.advanceTimersByTimeAsync(LONG_MS);
   expect(page.frameCount).toBe(0);
+});
+
+test("content: a document that may fetch nothing gets no frame, and its page hears that the extension is off", async () => {
+  const page = await start({ connect: [compilePolicies([NONE], new URL("https://site.example/")).connect[0]!] });
+  const told: unknown[] = [];
+  page.addEventListener(SWITCH_EVENT, (event) => told.push((event as CustomEvent).detail));
+  await page.need();
+  expect([page.frameCount, told]).toEqual([0, ["off"]]);
 });

@@ -18,7 +18,7 @@ import {
 import type { RuleSet } from "../shared/rules";
 import type { BroughtScript } from "../shared/runtime";
 import { ask } from "./ask";
-import { mayPlay, refuses } from "./policies";
+import { mayFetchAny, mayPlay, refuses } from "./policies";
 
 /** A frame that brought no working port by then is removed. */
 const FRAME_LIFE_MS = 10_000;
@@ -42,12 +42,12 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
   hear(NEED_EVENT, () => {
     if (isOff || (frame?.isConnected === true && !keepFrame)) return;
     removeFrame();
-    if (document.hidden) waitTimer = setTimeout(connect, hiddenWaitMs());
-    else connect();
+    if (document.hidden) waitTimer = setTimeout(() => void connect(), hiddenWaitMs());
+    else void connect();
   });
 
   hear("visibilitychange", () => {
-    if (waitTimer !== undefined && !document.hidden) connect();
+    if (waitTimer !== undefined && !document.hidden) void connect();
   });
 
   hear(PLAIN_NEED_EVENT, async (event) => {
@@ -102,9 +102,11 @@ export function startContent({ keepFrame }: { keepFrame: boolean }): void {
     tell(SWITCH_EVENT, isOff ? "off" : "on");
   }
 
-  function connect(): void {
+  async function connect(): Promise<void> {
     stopWaiting();
     if (!isThere()) return;
+    if (!(await mayFetchAny())) return tell(SWITCH_EVENT, "off");
+    if (isOff || frame !== null) return;
     bring("carry");
     frame = placeFrame();
     isUsed = true;

@@ -3,7 +3,7 @@
  * site. So they decide before the extension asks for anything in the document's name. The background reads them, and
  * this script keeps what they come to.
  */
-import type { CompiledPolicies } from "../shared/csp";
+import { NOTHING, type CompiledPolicies } from "../shared/csp";
 import type { PlainAnswer, ToContent } from "../shared/runtime";
 import { ask } from "./ask";
 
@@ -44,11 +44,12 @@ const metas = new MutationObserver(noteMetas);
 metas.observe(document, { childList: true, subtree: true });
 document.addEventListener("DOMContentLoaded", () => metas.disconnect());
 
-whenTold = learnStart();
+const whenStarted = learn({ type: "start", address });
+whenTold = learnLate();
 
 /** While they are unknown, the browser alone judges requests, and no plain video is taken over. */
-async function learnStart(): Promise<void> {
-  await learn({ type: "start", address });
+async function learnLate(): Promise<void> {
+  await whenStarted;
   const at = known.indexOf(null);
   if (at < 0) return;
   const late = await ask({ type: "late", address }, () => undefined);
@@ -61,6 +62,12 @@ const isKnown = (): boolean => known.length === wanted && !known.includes(null);
 export function refuses(url: string): boolean {
   noteMetas();
   return known.length < wanted || known.some((each) => each?.connect.some((source) => !new RegExp(source).test(url)));
+}
+
+/** Whether the policies leave any address that the document may fetch, as far as they are known at its start. */
+export async function mayFetchAny(): Promise<boolean> {
+  await whenStarted;
+  return !known.some((each) => each?.connect.includes(NOTHING));
 }
 
 chrome.runtime.onMessage.addListener(({ to, pageOrigin, url }: ToContent, _, respond: (may: boolean) => void) => {

@@ -1,4 +1,4 @@
-import { compilePolicies, parsePolicies } from "./csp";
+import { compilePolicies, NOTHING, parsePolicies } from "./csp";
 
 const HOME = new URL("https://site.example/watch");
 const FILE = "https://media.example/films/one.mp4";
@@ -119,3 +119,13 @@ test.each([
 ])("csp: a video on a MediaSource with %s", (policy, isAllowed) =>
   expect(compilePolicies(parsePolicies([policy]), HOME).mediaSource).toBe(isAllowed),
 );
+
+test.each([
+  ["connect-src 'none'", true],
+  ["default-src 'none'", true],
+  ["connect-src", true],
+  ["connect-src 'none' a.example", false],
+  ["connect-src 'self'", false],
+])("csp: whether nothing may be fetched with %s", (policy, isNothing) => {
+  expect(compilePolicies(parsePolicies([policy]), HOME).connect.includes(NOTHING)).toBe(isNothing);
+});

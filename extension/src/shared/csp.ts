@@ -46,10 +46,14 @@ export function compilePolicies(policies: readonly Policy[], self: URL): Compile
   return { connect, mediaSource: policies.every(({ media }) => media === null || media.some(isBlob)) };
 }
 
-const NOTHING = "(?!)";
+/** A policy that allows nothing. */
+export const NONE: Policy = { connect: [], media: [] };
+/** Its regular expression. */
+export const NOTHING = "(?!)";
 
 function anyOf(sources: readonly string[], self: URL): string {
-  return sources.length === 0 ? NOTHING : `^(?:${sources.map((source) => patternOf(source, self)).join("|")})`;
+  const patterns = sources.map((source) => patternOf(source, self)).filter((pattern) => pattern !== NOTHING);
+  return patterns.length === 0 ? NOTHING : `^(?:${patterns.join("|")})`;
 }
 
 const HOST_SOURCE =
