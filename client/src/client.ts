@@ -4,7 +4,6 @@
  */
 import type { Rejection, RejectionKind } from "@tributary/contract";
 import type { DownloadRecord, TransportName } from "@tributary/contract/schema";
-import type { KnownPath } from "@tributary/protocol";
 import {
   type Download,
   type GetOptions,
@@ -56,7 +55,7 @@ export interface ProxyClientOptions {
 }
 
 /** The client uses the measured rate, round trip and loss of a proxy for this long. */
-const PATH_MEMORY_MS = 600_000;
+const MEMORY_MS = 600_000;
 const REPORT_CLOSE_MS = 1500;
 /** Makes no digest. A download uses it if nobody reads the digest. */
 const NO_HASHER: Hasher = { update: () => undefined, digest: () => Promise.resolve(null), discard: () => undefined };
@@ -101,7 +100,7 @@ export class ProxyClient {
   readonly #reporter: Reporter;
   readonly #engine: EngineLink;
   readonly #sessions: SessionPool;
-  readonly #memory: NetworkMemory<KnownPath>;
+  readonly #memory: MutpServices["memory"];
   /** Networks in which no session could be opened recently. */
   readonly #noTransport: NetworkMemory<true>;
   readonly #slots = new Slots(() => this.#settings.requestsOpenMax);
@@ -139,7 +138,7 @@ export class ProxyClient {
     this.#siteDigests = new SiteDigests(this.#platform);
     const remember = <T>(ageMs: () => number): NetworkMemory<T> =>
       new NetworkMemory(() => this.#directory.network, ageMs);
-    this.#memory = remember(() => PATH_MEMORY_MS);
+    this.#memory = { paths: remember(() => MEMORY_MS), sizes: remember(() => MEMORY_MS) };
     this.#noTransport = remember(() => this.#settings.noTransportMs);
     this.#reporter = new Reporter(origoUrl, this.#platform);
     this.#engine = new EngineLink(this.#platform, {

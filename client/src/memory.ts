@@ -31,6 +31,13 @@ export class NetworkMemory<T> {
   }
 }
 
+/** Names the segments that differ in the numbers of their file name only, as in `https://site/720p/segment-*.m4s`. */
+export function seriesOf(url: string): string {
+  const [path] = url.split(/[?#]/, 1);
+  const from = path!.lastIndexOf("/") + 1;
+  return path!.slice(0, from) + path!.slice(from).replaceAll(/\d+/g, "*");
+}
+
 /** Puts the entry last, and removes the oldest one if there are more than `most`. */
 export function putLast<V>(map: Map<string, V>, key: string, value: V, most: number): void {
   map.delete(key);

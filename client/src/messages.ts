@@ -27,6 +27,8 @@ export interface StartOptions {
   operators?: readonly string[];
   /** Mode `coded`: the ids of the proxies, which read the chunk together. */
   sharing?: readonly string[];
+  /** The length of the body, as the last one of its series makes it likely. */
+  expectedBytes?: number;
   symbolBytes?: number;
   generationSize?: number;
   windowPackets?: number;

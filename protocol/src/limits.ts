@@ -41,8 +41,8 @@ export const LIMITS = {
   generationSizeDefault: 24,
   /** Mode `coded`: larger generations need less redundancy, and smaller ones are complete sooner. */
   codedGenerationSizeDefault: 128,
-  /** Mode `coded` with a shared reading: parts are whole generations, so smaller ones make parts of fairer sizes. */
-  sharedGenerationSizeDefault: 32,
+  /** Mode `coded` with a shared reading: parts are whole generations, and all proxies should have one of 50 KB. */
+  sharedGenerationSizeDefault: 8,
   /** Generation indexes travel in 16 bits. */
   generationCountMax: 65535,
   /** One feedback frame can report a window of this size. */

@@ -11,7 +11,7 @@ import type { ProxyInfo } from "../api";
 import type { EngineLink } from "../engine-link";
 import { messageOf } from "../errors";
 import type { RequestTrace } from "../messages";
-import type { NetworkMemory } from "../memory";
+import { seriesOf, type NetworkMemory } from "../memory";
 import type { ModeResult, ActiveDownload } from "../active-download";
 import type { Session, SessionPool } from "../session";
 import { isOneOperator, operatorsOf, voucherOf } from "../operators";
@@ -30,7 +30,12 @@ export interface MutpServices {
   engine: EngineLink;
   sessions: SessionPool;
   slots: Slots;
-  memory: NetworkMemory<KnownPath>;
+  memory: {
+    /** By proxy. */
+    paths: NetworkMemory<KnownPath>;
+    /** The length of the last body, by the series that its URL belongs to. */
+    sizes: NetworkMemory<number>;
+  };
   onProxyFailed: ProxyFailure;
   /** A proxy that was silent sends packets again. */
   onProxyBack(proxy: ProxyInfo): void;
@@ -229,7 +234,9 @@ class MutpDownload {
     let traced: RequestTrace | undefined;
     // The proxies whose failure was reported and that have not come back.
     const told = new Set<number>();
-    const known = this.#proxies.map(({ id }) => memory.of(id, this.#download.platform.now()));
+    const nowMs = this.#download.platform.now();
+    const expectedBytes = chunk.range ? undefined : memory.sizes.of(seriesOf(asked.url), nowMs);
+    const known = this.#proxies.map(({ id }) => memory.paths.of(id, nowMs));
     const requestId: number = engine.start(
       users.map(({ key }) => key),
       {
@@ -245,6 +252,7 @@ class MutpDownload {
         mode: request.mode as MutpMode,
         cache: asked.cache,
         ...(chunk.range ? { range: chunk.range } : {}),
+        ...(expectedBytes === undefined ? {} : { expectedBytes }),
         ...(asked.pageOrigin === undefined ? {} : { pageOrigin: asked.pageOrigin }),
         ...(token === undefined ? {} : { token }),
         ...request.tuning,
@@ -350,6 +358,8 @@ class MutpDownload {
     if (this.#fault) return this.stop();
     chunk.head = { status, headers, totalBytes };
     chunk.version = version;
+    const { asked, platform } = this.#download;
+    if (!chunk.range && status === 200) this.#services.memory.sizes.note(seriesOf(asked.url), totalBytes, platform.now());
     this.#progress();
     if (this.#download.serverFetchMs === 0) this.#download.serverFetchMs = serverFetchMs;
     if (chunk.isTurn) this.#download.setHead(chunk.head, serverFetchMs);
@@ -368,7 +378,7 @@ class MutpDownload {
     download.tally.addReceiver(requestId, stats);
     stats.proxies.forEach(({ state, error, path, innovative }, index) => {
       const proxy = this.#proxies[index]!;
-      if (path) services.memory.note(proxy.id, path, download.platform.now());
+      if (path) services.memory.paths.note(proxy.id, path, download.platform.now());
       if (innovative > (before?.proxies[index]?.innovative ?? 0) && this.#silent.delete(index))
         services.onProxyBack(proxy);
       if (state !== "failed") told.delete(index);

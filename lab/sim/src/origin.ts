@@ -56,7 +56,8 @@ function feedShared(sender: Sender, head: Omit<PlanHead, "serverFetchMs">, place
   const headMs = events.nowMs + (leg?.rttMs ?? 0);
   const source = sharedSourceOf(original, shared, {
     nowMs: () => events.nowMs,
-    readBytes: () => (leg ? ((events.nowMs - headMs) * leg.bytesPerSec) / 1000 : Infinity),
+    sinceMs: () => events.nowMs - headMs,
+    leg,
     onWanted: (dueMs) => events.schedule(dueMs, onStep, 0),
   });
   const onStep = events.register(() => {
@@ -66,8 +67,7 @@ function feedShared(sender: Sender, head: Omit<PlanHead, "serverFetchMs">, place
     if (!place.isCurrent()) return;
     sender.handlePlan({ ...head, serverFetchMs: leg?.rttMs ?? 0, reads: shared.spans }, source);
     place.onBytes();
-    const readMs = leg ? (source.partBytes * 1000) / leg.bytesPerSec : 0;
-    for (let atMs = headMs + stepMs; atMs < headMs + readMs + 2 * stepMs; atMs += stepMs)
+    for (let atMs = headMs + stepMs; atMs < headMs + source.readMs + 2 * stepMs; atMs += stepMs)
       events.schedule(atMs, onStep, 0);
   });
   events.schedule(headMs, onHead, 0);

@@ -8,6 +8,7 @@ import {
   type Geometry,
   type RequestFrame,
 } from "@tributary/protocol";
+import type { OriginLeg } from "./world";
 
 export interface Shared {
   readonly geometry: Geometry;
@@ -18,8 +19,10 @@ export interface Shared {
 
 interface Place {
   nowMs: () => number;
-  /** Bytes that the origin has sent. */
-  readBytes: () => number;
+  /** Time since the head came. */
+  sinceMs: () => number;
+  /** The way to the origin. Undefined if the proxy has its part. */
+  leg: OriginLeg | undefined;
   /** The generation that was wanted is there at `dueMs`. */
   onWanted: (dueMs: number) => void;
 }
@@ -37,35 +40,36 @@ export function sharedOf(
 export function sharedSourceOf(
   original: Uint8Array,
   { geometry, spans, fillMs }: Shared,
-  { nowMs, readBytes, onWanted }: Place,
-): ChunkSource & { readonly partBytes: number } {
+  { nowMs, sinceMs, leg, onWanted }: Place,
+): ChunkSource & { readonly readMs: number } {
   const startOf = (index: number) => Math.min(generationStart(geometry, index), geometry.totalBytes);
   const generationAt = (at: number) => Math.floor(at / (geometry.generationSize * geometry.symbolBytes));
   /** When each wanted generation is there. */
   const dueMs = new Map<number, number>();
-  /** How many bytes of the part come up to and with byte `end`. Undefined if it is of no part. */
-  const placeOf = (end: number): number | undefined => {
-    let before = 0;
+  const msOf = (bytes: number) => (leg ? (bytes * 1000) / leg.bytesPerSec : 0);
+  /** When byte `end` is there, after the head. A later stretch is asked for when the head is there. */
+  const partMs = (end: number): number | undefined => {
+    let fromMs = 0;
     for (const span of spans) {
       const [from, upTo] = [startOf(span.from), startOf(span.end)];
-      if (end > from && end <= upTo) return before + end - from;
-      before += upTo - from;
+      if (end > from && end <= upTo) return fromMs + msOf(end - from);
+      fromMs = Math.max(leg?.rttMs ?? 0, fromMs + msOf(upTo - from));
     }
     return undefined;
   };
   const has = (start: number, end: number): boolean => {
     if (start === end) return true;
-    const place = placeOf(end);
-    return place !== undefined ? place <= readBytes() : (dueMs.get(generationAt(start)) ?? Infinity) <= nowMs();
+    const readMs = partMs(end);
+    return readMs !== undefined ? readMs <= sinceMs() : (dueMs.get(generationAt(start)) ?? Infinity) <= nowMs();
   };
   return {
     totalBytes: original.length,
     availableBytes: original.length,
-    partBytes: spans.reduce((sum, { from, end }) => sum + startOf(end) - startOf(from), 0),
+    readMs: partMs(startOf(spans.at(-1)?.end ?? 0)) ?? 0,
     has,
     want(start, end) {
       const index = generationAt(start);
-      if (placeOf(end) !== undefined || dueMs.has(index)) return;
+      if (partMs(end) !== undefined || dueMs.has(index)) return;
       dueMs.set(index, nowMs() + fillMs);
       onWanted(nowMs() + fillMs);
     },

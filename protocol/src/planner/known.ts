@@ -30,7 +30,7 @@ export interface Beginning {
  */
 const WEIGHT_MIN = 0.3;
 /** The rate that every proxy is assumed to have if no rate is known. */
-const BYTES_PER_SEC_ASSUMED = 1_000_000;
+export const BYTES_PER_SEC_ASSUMED = 1_000_000;
 
 /**
  * The beginning of each proxy. Without known rates the shares are equal. A proxy whose rate is not known counts as the

@@ -56,6 +56,8 @@ export interface ReceiverOptions {
    * The ids of the proxies by Origo's list. Each proxy is then believed.
    */
   sharing?: readonly string[];
+  /** With `sharing` and without a range: the length of the body, as earlier ones make it likely. */
+  expectedBytes?: number;
   onPacket?: OnPacket;
 }
 

@@ -67,8 +67,8 @@ export class Receiver {
   constructor(options: ReceiverOptions) {
     this.#request = requestOf(options);
     this.#paths = pathsOf(options, this.#request);
-    const { beginnings } = this.#paths;
-    this.#parts = partsOf(options.sharing, this.#request, beginnings);
+    const { beginnings, known } = this.#paths;
+    this.#parts = partsOf(options, this.#request, beginnings, known);
     checkRequest(this.#request, beginnings[0]!, this.#parts);
     this.#codec = options.codec;
     this.#startMs = options.nowMs;
