@@ -132,8 +132,8 @@ export class Proxy {
     this.#objects = config.LIBRARY_DIR === undefined ? undefined : this.#makeObjects(config.LIBRARY_DIR);
     const origins = new ObjectOrigin(new LongBodies(this.#egress), this.#objects?.library);
     this.#chunks = new ChunkStore({ egress: origins, log, limits: this.#limits });
-    const [peers, bytesMax] = [new Peers((ids) => this.#link?.peers(ids)), () => this.#limits.pinnedBytes];
-    this.#shared = new SharedChunks({ origins, peers, whole: this.#chunks, bytesMax, log });
+    const peers = new Peers((ids) => this.#link?.peers(ids));
+    this.#shared = new SharedChunks({ origins, peers, whole: this.#chunks, limits: () => this.#limits, log });
     this.#coder = new ProxyCoder({
       codec,
       setting: config.TRIBUTARY_CODER,

@@ -26,7 +26,7 @@ export interface RouteWords {
 /** The values of `addProxyOptions`. */
 export interface ProxyWords extends RouteWords {
   fallback: boolean;
-  sharing?: true;
+  sharing?: boolean;
   generationSize?: number;
   symbolBytes?: number;
   window?: number;
@@ -84,6 +84,7 @@ export function addProxyOptions(command: Command): Command {
   return addRouteOptions(command.optionsGroup("Proxies:"))
     .option("--no-fallback", "fail if the proxies fail, and do not fetch from the origin")
     .option("--sharing", "in mode coded, let the proxies read a chunk from its origin together, once")
+    .option("--no-sharing", "let each proxy read the whole chunk")
     .option("--generation-size <n>", "symbols that are coded together", wholeNumber)
     .option("--symbol-bytes <n>", "bytes of a symbol", wholeNumber)
     .option("--window <n>", "most packets of a proxy in transit; in mode coded, before its first grant", wholeNumber)

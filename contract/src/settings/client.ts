@@ -25,13 +25,13 @@ export const CLIENT_SETTINGS = {
   },
   "client.sharing": {
     type: "boolean",
-    default: false,
+    default: true,
     perDownload: true,
     option: true,
     group: "Download",
     help:
       "In mode coded, the proxies of one operator read a chunk from its origin together, once. No proxy then " +
-      "confirms what another one brings. Every proxy must be of this version or a later one.",
+      "confirms what another one brings. Turn it off while a proxy is older than version 3 of the protocol.",
   },
   "client.generationSize": {
     type: "integer",

@@ -110,6 +110,26 @@ export const PROXY_SETTINGS = {
       "The most that one proxy fetches for one address that does not take it. After that it fetches for this address " +
       "only as fast as the bytes return, which takes a minute for all of them.",
   },
+  "proxy.sharedChunksMax": {
+    type: "integer",
+    default: 4096,
+    min: 1,
+    max: 4096,
+    unit: "chunks",
+    effect: "narrows",
+    group: "Limits",
+    help: "The most chunks of which one proxy holds the part that it reads. Beyond it, it reads whole chunks.",
+  },
+  "proxy.heldRequestsMax": {
+    type: "integer",
+    default: 64,
+    min: 0,
+    max: 1024,
+    unit: "requests",
+    effect: "replaces",
+    group: "Limits",
+    help: "How many requests of other proxies for one chunk a proxy answers at once.",
+  },
   "proxy.sessionsMax": {
     type: "integer",
     default: 100_000,

@@ -94,7 +94,7 @@ export class Planner {
   readonly #holdings: Holdings | undefined;
   /** By proxy, when it last brought something new or was given a generation. */
   readonly #broughtMs: number[];
-  readonly #parts: (readonly GenerationSpan[])[] | undefined;
+  readonly #parts: (readonly GenerationSpan[] | undefined)[] | undefined;
   #progressMs: number;
 
   constructor({ geometry, assembly, beginnings, known, askedMs, packetBytes, nowMs, parts }: PlannerOptions) {
@@ -122,13 +122,13 @@ export class Planner {
       : firstPackets(this.#geometry, share, windowPackets);
   }
 
-  /** What the proxy's plan says that it holds or reads. */
-  #learnReads(proxyIndex: number, spans: readonly GenerationSpan[], nowMs: number): void {
+  /** What the proxy's plan says that it holds or reads. Without spans it is all. */
+  #learnReads(proxyIndex: number, spans: readonly GenerationSpan[] | undefined, nowMs: number): void {
     if (!this.#holdings || !this.#parts) return;
     this.#parts[proxyIndex] = spans;
-    this.#holdings.handleReads(proxyIndex, spans);
-    const { windowPackets } = this.#beginnings[proxyIndex]!;
-    this.#paths[proxyIndex]!.handleAsked(firstOfSpans(this.#geometry, spans, windowPackets), nowMs);
+    this.#holdings.handleReads(proxyIndex, spans ?? [{ from: 0, end: this.#geometry.generationCount }]);
+    const { share, windowPackets } = this.#beginnings[proxyIndex]!;
+    this.#paths[proxyIndex]!.handleAsked(this.#beginOf(proxyIndex, share, windowPackets), nowMs);
   }
 
   handleRoundTrip(proxyIndex: number, rttMs: number): void {
@@ -137,7 +137,7 @@ export class Planner {
 
   /** The proxy's plan has come. `reads`: what it holds or reads, if that is not all. */
   handleHeard(proxyIndex: number, nowMs: number, reads?: readonly GenerationSpan[]): void {
-    if (reads) this.#learnReads(proxyIndex, reads, nowMs);
+    this.#learnReads(proxyIndex, reads, nowMs);
     this.#paths[proxyIndex]!.handleHeard(nowMs);
   }
 

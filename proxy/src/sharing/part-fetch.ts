@@ -22,6 +22,12 @@ export interface Part {
   readonly response: OriginResponse;
 }
 
+/**
+ * Why a chunk is not shared. `noParts`: the origin gives no ranges, no length or no strong validator. `notThis`: the
+ * body is too long for one chunk, or not everybody may have it.
+ */
+export type Unshareable = "noParts" | "notThis";
+
 export interface Opened {
   /** The answer to the whole request, as if the origin had given it at once. */
   head: PlanHead;
@@ -48,12 +54,8 @@ export class PartFetch {
     this.#base = range?.start ?? 0;
   }
 
-  /**
-   * Asks for bytes `start` to before `end` of the body, the first part of all. Undefined if the parts of this resource
-   * cannot be joined: the origin gives no ranges, no length or no strong validator, or not everybody may have the
-   * answer.
-   */
-  async open(span: ByteSpan): Promise<Opened | undefined> {
+  /** Asks for bytes `start` to before `end` of the body, the first part of all. */
+  async open(span: ByteSpan): Promise<Opened | Unshareable> {
     const sentMs = Date.now();
     let response = await this.#ask(span);
     const isAfterEnd = response.status === 416;
@@ -62,9 +64,9 @@ export class PartFetch {
       response = await this.#ask({ start: 0, end: 1 });
     }
     const opened = this.#describe(response, sentMs);
-    if (!opened) {
+    if (typeof opened === "string") {
       response.cancel();
-      return undefined;
+      return opened;
     }
     if (isAfterEnd) response.cancel();
     return { ...opened, part: isAfterEnd ? undefined : this.#partOf(response) };
@@ -91,14 +93,14 @@ export class PartFetch {
     return { response, span: { start: start - this.#base, end: end + 1 - this.#base } };
   }
 
-  #describe(response: OriginResponse, sentMs: number): Omit<Opened, "part"> | undefined {
+  #describe(response: OriginResponse, sentMs: number): Omit<Opened, "part"> | Unshareable {
     const told = response.status === 206 ? parseContentRange(response.headers["content-range"]) : undefined;
     if (told?.resourceBytes === undefined || told.resourceBytes === null || strongValidator(response) === undefined)
-      return undefined;
+      return "noParts";
     const end = Math.min((this.#range?.end ?? Infinity) + 1, told.resourceBytes);
     const totalBytes = end - this.#base;
     const policy = new AnswerPolicy(response, sentMs, Date.now());
-    if (totalBytes < 0 || totalBytes > LIMITS.chunkBytesMax || !policy.isShareable) return undefined;
+    if (totalBytes < 0 || totalBytes > LIMITS.chunkBytesMax || !policy.isShareable) return "notThis";
     const { headers, serverFetchMs } = headOf(response);
     const others = { ...headers };
     delete others["content-range"];

@@ -19,7 +19,7 @@ import type { AnswerPolicy } from "../cache-policy";
 import type { ChunkListener, ChunkRequest, Origins } from "../chunk";
 import { rejectionOf } from "../egress/error";
 import type { Log } from "../log";
-import { PartFetch, type Part } from "./part-fetch";
+import { PartFetch, type Part, type Unshareable } from "./part-fetch";
 import type { Peers } from "./peers";
 import { ByteSpans, SparseBody, type ByteSpan } from "./sparse-body";
 
@@ -54,9 +54,10 @@ export interface SharedChunkOptions {
   counts: SharingCounts;
   log: Log;
   /** The parts of this resource cannot be joined. The readers are then the caller's. */
-  onUnshareable: (readers: readonly ChunkListener[]) => void;
+  onUnshareable: (readers: readonly ChunkListener[], why: Unshareable) => void;
   /** Nothing is being read any more, for the readers or for peers. */
   onIdle: () => void;
+  nowMs: number;
 }
 
 /** So many stretches are got at once. */
@@ -70,6 +71,7 @@ export class SharedChunk {
   failure: Rejection | undefined;
   /** When the last reader left. */
   leftMs = 0;
+  readonly madeMs: number;
   /** Called when there are more bytes, or when the chunk has failed. */
   readonly #waiting = new Set<() => void>();
   /** What is being read, or is there. */
@@ -86,6 +88,7 @@ export class SharedChunk {
 
   constructor(options: SharedChunkOptions) {
     this.#options = options;
+    this.madeMs = options.nowMs;
     const { request, origins, first } = options;
     this.#range = request.range as ByteRange | undefined;
     this.#fetch = new PartFetch(origins, request, this.#range, this.#cancel.signal);
@@ -148,10 +151,10 @@ export class SharedChunk {
         };
     const isEmpty = !guess || guess.start >= guess.end;
     const opened = await this.#fetch.open(isEmpty ? { start: 0, end: 1 } : guess);
-    if (this.#cancel.signal.aborted) return opened?.part?.response.cancel();
-    if (!opened) {
+    if (this.#cancel.signal.aborted) return typeof opened === "string" ? undefined : opened.part?.response.cancel();
+    if (typeof opened === "string") {
       this.close();
-      this.#options.onUnshareable([...this.readers.keys()]);
+      this.#options.onUnshareable([...this.readers.keys()], opened);
       return;
     }
     const { head, policy, part } = opened;

@@ -9,11 +9,15 @@ const BODY = Uint8Array.from({ length: 1000 }, (_, at) => at % 251);
 const GENERATION = 100;
 const readers = ["a", "b"].map((id) => ({ id, weight: 1 }));
 
+const LIMITS = { pinnedBytes: 1e6, cacheBytes: 1e6, cacheKeepMs: 60_000, sharedChunksMax: 10, heldRequestsMax: 64 };
+
 /** An origin in memory. `etagOf`: by the number of the request. */
-function worldOf(etagOf: (count: number) => string | undefined = () => '"1"') {
+function worldOf(etagOf: (count: number) => string | undefined = () => '"1"', given: Partial<typeof LIMITS> = {}) {
+  let atMs = 0;
+  const [limits, nowMs] = [{ ...LIMITS, ...given }, () => atMs];
   const ranges: (RangeRequest | undefined)[] = [];
   const origins: Origins = {
-    vet: (text) => ({ href: text, origin: text }),
+    vet: (text) => ({ href: text, origin: "http://o" }),
     fetch: (_url, range) => {
       const etag = etagOf(ranges.push(range));
       const { start, end = BODY.length - 1 } = range as { start: number; end?: number };
@@ -32,8 +36,8 @@ function worldOf(etagOf: (count: number) => string | undefined = () => '"1"') {
     },
   };
   const peers = new Peers(() => Promise.resolve({}));
-  const shared = new SharedChunks({ origins, peers, whole, bytesMax: () => 1e6, log: () => undefined });
-  return { shared, ranges, wholes };
+  const shared = new SharedChunks({ origins, peers, whole, limits: () => limits, log: () => undefined, nowMs });
+  return { shared, ranges, wholes, passMs: (ms: number) => (atMs += ms) };
 }
 
 function responseOf(status: number, headers: Record<string, string>, bytes: Uint8Array): OriginResponse {
@@ -44,7 +48,7 @@ function responseOf(status: number, headers: Record<string, string>, bytes: Uint
   return { status, headers, totalBytes: bytes.length, serverFetchMs: 1, body, cancel: () => undefined };
 }
 
-function readerOf(shared: SharedChunks, ownIndex = 1) {
+function readerOf(shared: SharedChunks, ownIndex = 1, url = "http://o/f") {
   const seen: { head?: PlanHead; source?: ChunkSource; failure?: string } = {};
   const listener: ChunkListener = {
     onHead: (head, source) => Object.assign(seen, { head, source }),
@@ -53,7 +57,7 @@ function readerOf(shared: SharedChunks, ownIndex = 1) {
   };
   const sharing = { ownIndex, firstGenerations: 1, readers };
   const own = { sharing, symbolBytes: GENERATION, generationSize: 1, token: undefined };
-  const lease = shared.open({ url: "http://o/f" }, own, listener);
+  const lease = shared.open({ url }, own, listener);
   return { seen, lease };
 }
 
@@ -145,5 +149,53 @@ test("shared chunks: a part after the end of the body is empty", async () => {
   expect(ranges).toContainEqual({ start: 0, end: 0 });
   expect(seen.head!.reads).toEqual([]);
   other.close();
+  shared.close();
+});
+
+test("shared chunks: a part stays for later viewers as long as the origin and the cache allow", async () => {
+  const { shared, ranges, passMs } = worldOf();
+  readerOf(shared).lease.close();
+  await settled();
+  const first = readerOf(shared);
+  await settled();
+  first.lease.close();
+  const read = ranges.length;
+  passMs(30_000);
+  readerOf(shared).lease.close();
+  expect(ranges).toHaveLength(read);
+  passMs(31_000);
+  readerOf(shared).lease.close();
+  expect(ranges.length).toBeGreaterThan(read);
+  shared.close();
+});
+
+test("shared chunks: the part that was left first makes room, and with readers everywhere chunks are read whole", async () => {
+  const { shared, wholes } = worldOf(undefined, { sharedChunksMax: 2 });
+  const open = (path: string) => readerOf(shared, 1, `http://o/${path}`).lease;
+  const leases = [open("1"), open("2")];
+  await settled();
+  open("3");
+  expect(wholes).toEqual(["http://o/3"]);
+  leases[1]!.close();
+  open("4");
+  expect(wholes).toEqual(["http://o/3"]);
+  expect(shared.held({ url: "http://o/2", range: undefined, pageOrigin: undefined }, { start: 0, end: 1 }, '"1"')).toBe(
+    undefined,
+  );
+  shared.close();
+});
+
+test("shared chunks: an origin whose parts cannot be joined is not asked for parts again for a while", async () => {
+  const { shared, ranges, wholes, passMs } = worldOf(() => undefined);
+  readerOf(shared);
+  await settled();
+  const asked = ranges.length;
+  readerOf(shared, 1, "http://o/g");
+  await settled();
+  expect([ranges.length, wholes]).toEqual([asked, ["http://o/f", "http://o/g"]]);
+  passMs(601_000);
+  readerOf(shared, 1, "http://o/h");
+  await settled();
+  expect(ranges.length).toBeGreaterThan(asked);
   shared.close();
 });

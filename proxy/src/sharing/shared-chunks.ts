@@ -1,8 +1,10 @@
 /**
  * Shared chunks: the chunks that this proxy reads together with its peers. The first request for a chunk decides which
  * part this proxy reads. Chunks that cannot be shared go to the store of whole chunks. Memory and the number of chunks
- * are bounded. A chunk stays for a moment after its last reader, for peers and for the next viewer.
+ * are bounded. A chunk stays after its last reader, for peers and for the next viewer, as long as it may be used and the
+ * cache has room.
  */
+import { extname } from "node:path/posix";
 import type { ByteRange } from "@tributary/contract";
 import { strongValidator } from "@tributary/contract";
 import type { ProxyStatus } from "@tributary/contract/schema";
@@ -13,23 +15,33 @@ import type { Peers } from "./peers";
 import { SharedChunk, type SharedRequest, type SharingCounts } from "./shared-chunk";
 import type { ByteSpan } from "./sparse-body";
 
+export interface SharingLimits {
+  /** All shared chunks together. */
+  pinnedBytes: number;
+  /** Those without readers. */
+  cacheBytes: number;
+  cacheKeepMs: number;
+  sharedChunksMax: number;
+  /** Requests of peers that wait for bytes of one chunk. */
+  heldRequestsMax: number;
+}
+
 export interface SharedChunksOptions {
   origins: Origins;
   peers: Peers;
   /** Takes the requests for what cannot be shared. */
   whole: Pick<ChunkStore, "open">;
-  /** The most bytes that all shared chunks hold. */
-  bytesMax: () => number;
+  limits: () => SharingLimits;
   log: Log;
   nowMs?: () => number;
 }
 
-const CHUNKS_MAX = 256;
-/** A chunk without readers is held for this long. */
-const KEEP_MS = 10_000;
+/** A chunk that no new reader may use is held for this long after its last reader, because peers may ask for it. */
+const PEERS_MS = 10_000;
 const SWEEP_MS = 1000;
-/** Requests of peers that wait for bytes of one chunk. */
-const PEERS_MAX = 64;
+/** The parts of an answer could not be joined. For this long its origin is not asked for parts of such files. */
+const WHOLE_MS = 600_000;
+const WHOLE_KINDS_MAX = 1024;
 
 export class SharedChunks {
   readonly counts: SharingCounts = { originBytes: 0, fromPeersBytes: 0, toPeersBytes: 0, readInstead: 0 };
@@ -37,6 +49,8 @@ export class SharedChunks {
   readonly #asking = new Map<SharedChunk, number>();
   /** What to do for a reader whose chunk cannot be shared. */
   readonly #toWhole = new Map<ChunkListener, () => void>();
+  /** By origin and extension of the file name: until when such files are read whole. The last one noted is the last. */
+  readonly #wholeKinds = new Map<string, number>();
   #sweep: NodeJS.Timeout | undefined;
   readonly #options: SharedChunksOptions;
   readonly #nowMs: () => number;
@@ -50,9 +64,11 @@ export class SharedChunks {
   open(request: ChunkRequest, shared: SharedRequest, listener: ChunkListener): Lease {
     const { origins, whole, peers, log } = this.#options;
     checkPageOrigin(request);
-    const { href, object } = origins.vet(request.url);
-    const mayShare =
-      object === undefined && (request.cache ?? "default") === "default" && shared.sharing.readers.length > 1;
+    const { href, origin, object } = origins.vet(request.url);
+    const isDefault = (request.cache ?? "default") === "default";
+    const kind = `${origin} ${extname(href.split("?", 1)[0]!)}`;
+    const isWhole = object !== undefined || (this.#wholeKinds.get(kind) ?? -Infinity) > this.#nowMs();
+    const mayShare = isDefault && !isWhole && shared.sharing.readers.length > 1;
     const key = keyOf(href, request.range, request.pageOrigin);
     const known = this.#chunks.get(key);
     const usable = known && this.#isUsable(known) ? known : undefined;
@@ -69,11 +85,13 @@ export class SharedChunks {
         peers,
         counts: this.counts,
         log,
-        onUnshareable: (readers) => {
+        onUnshareable: (readers, why) => {
           this.#forget(key, chunk);
+          if (why === "noParts") this.#noteWhole(kind);
           for (const each of readers) this.#leaveTo(each);
         },
         onIdle: () => this.#handleIdle(key, chunk),
+        nowMs: this.#nowMs(),
       });
     if (!usable) {
       if (known) this.#forget(key, known);
@@ -96,6 +114,12 @@ export class SharedChunks {
     };
   }
 
+  #noteWhole(kind: string): void {
+    this.#wholeKinds.delete(kind);
+    this.#wholeKinds.set(kind, this.#nowMs() + WHOLE_MS);
+    if (this.#wholeKinds.size > WHOLE_KINDS_MAX) this.#wholeKinds.delete(this.#wholeKinds.keys().next().value!);
+  }
+
   #leaveTo(listener: ChunkListener): void {
     const go = this.#toWhole.get(listener);
     this.#toWhole.delete(listener);
@@ -114,7 +138,7 @@ export class SharedChunks {
     const { href } = this.#options.origins.vet(url);
     const chunk = this.#chunks.get(keyOf(href, range, pageOrigin));
     const asking = chunk ? (this.#asking.get(chunk) ?? 0) : 0;
-    if (!chunk || chunk.failure || asking >= PEERS_MAX) return undefined;
+    if (!chunk || chunk.failure || asking >= this.#options.limits().heldRequestsMax) return undefined;
     if (chunk.head && strongValidator(chunk.head) !== version) return undefined;
     return this.#counted(chunk, span, version);
   }
@@ -152,14 +176,29 @@ export class SharedChunks {
   }
 
   /** An answer that has not come yet is from after this request. An older one must be fresh (RFC 9111 §4.2). */
-  #isUsable({ failure, policy, head }: SharedChunk): boolean {
-    return !failure && (!head || policy!.isFresh(Date.now()));
+  #isUsable({ failure, policy, head, madeMs }: SharedChunk): boolean {
+    const isKept = this.#nowMs() - madeMs < this.#options.limits().cacheKeepMs;
+    return !failure && (!head || (isKept && policy!.isFresh(Date.now())));
   }
 
+  /** Drops chunks without readers to make room for one more. The first to go is the one that was left first. */
   #hasRoom(): boolean {
-    if (this.#chunks.size < CHUNKS_MAX && this.heldBytes < this.#options.bytesMax()) return true;
-    for (const [key, chunk] of this.#chunks) if (chunk.readers.size === 0) this.#forget(key, chunk);
-    return this.#chunks.size < CHUNKS_MAX && this.heldBytes < this.#options.bytesMax();
+    const { pinnedBytes, sharedChunksMax } = this.#options.limits();
+    const idle = this.#idle();
+    const isFull = () => this.#chunks.size >= sharedChunksMax || this.heldBytes >= pinnedBytes;
+    while (isFull()) {
+      const next = idle.shift();
+      if (!next) return false;
+      this.#forget(...next);
+    }
+    return true;
+  }
+
+  /** The chunks without readers. The one that was left first is the first. */
+  #idle(): [string, SharedChunk][] {
+    return [...this.#chunks]
+      .filter(([, { readers }]) => readers.size === 0)
+      .sort(([, a], [, b]) => a.leftMs - b.leftMs);
   }
 
   #handleIdle(key: string, chunk: SharedChunk): void {
@@ -170,8 +209,14 @@ export class SharedChunks {
 
   #forgetOld(): void {
     const nowMs = this.#nowMs();
-    for (const [key, chunk] of [...this.#chunks])
-      if (chunk.readers.size === 0 && nowMs - chunk.leftMs > KEEP_MS) this.#forget(key, chunk);
+    const idle = this.#idle();
+    let idleBytes = idle.reduce((sum, [, { body }]) => sum + (body?.heldBytes ?? 0), 0);
+    for (const [key, chunk] of idle) {
+      const isWanted = nowMs - chunk.leftMs <= PEERS_MS || this.#isUsable(chunk);
+      if (isWanted && idleBytes <= this.#options.limits().cacheBytes) continue;
+      idleBytes -= chunk.body?.heldBytes ?? 0;
+      this.#forget(key, chunk);
+    }
     if (this.#chunks.size > 0) return;
     clearInterval(this.#sweep);
     this.#sweep = undefined;
