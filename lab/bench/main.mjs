@@ -31,6 +31,7 @@ const BENCHES = {
     },
   },
   vouching: { needs: { compiler: true } },
+  spread: { needs: { compiler: true } },
   capacity: { needs: { tools: [{ name: "util-linux", command: "taskset" }] } },
   extension: { needs: { browser: true }, prepare: buildStandIn },
   codec: { needs: { compiler: true }, uses: [{ browser: true }], prepare: prepareCodec },
