@@ -157,7 +157,7 @@ test("two commands with one key and one name: one is published as a whole, and t
   expect((await tributary(["list"])).stdout.match(/^twins .*/gm)).toEqual([expect.stringContaining(" released ")]);
 });
 
-test("--package makes qualities of one video, and ffmpeg plays them from the address", async () => {
+test("--package makes qualities of one video, also twice at once, and ffmpeg plays them from the address", async () => {
   const source = [
     "-f",
     "lavfi",
@@ -180,8 +180,16 @@ test("--package makes qualities of one video, and ffmpeg plays them from the add
     "aac",
     at("Clip 1.mp4"),
   ]);
-  const { status, stdout } = await tributary(["publish", "Clip 1.mp4", "--package"]);
-  expect(status).toBe(0);
+  const runs = await Promise.all(
+    [[], ["--name", "clip-2"]].map(async (words) => {
+      const run = await tributary(["publish", "Clip 1.mp4", "--package", ...words]);
+      expect([run.status, run.stderr]).toEqual([0, expect.stringContaining("Packaging in 480p, 240p")]);
+      return run;
+    }),
+  );
+  const { stdout } = runs[0]!;
+  const listed = (await tributary(["list"])).stdout;
+  for (const name of ["clip-1", "clip-2"]) expect(listed).toMatch(new RegExp(`^${name} .* released `, "m"));
   const [, play] = /^play +(\S+\/clip-1\/master\.m3u8)$/m.exec(stdout)!;
   for (const url of [play!, play!.replace("master.m3u8", "manifest.mpd")]) {
     const words = ["-v", "error", "-show_entries", "stream=codec_name,height", "-of", "csv", url];
@@ -195,7 +203,14 @@ test("what is withdrawn is gone", async () => {
   const listed = JSON.parse((await tributary(["list", "--json"])).stdout) as {
     publications: { name: string; address: string }[];
   };
-  expect(listed.publications.map(({ name }) => name).sort()).toEqual(["clip-1", "film", "hello", "twice", "twins"]);
+  expect(listed.publications.map(({ name }) => name).sort()).toEqual([
+    "clip-1",
+    "clip-2",
+    "film",
+    "hello",
+    "twice",
+    "twins",
+  ]);
   for (const { name, address } of listed.publications) {
     expect((await tributary(["unpublish", name])).status).toBe(0);
     expect((await fetch(`${address}hello.txt`)).status).toBe(404);

@@ -221,7 +221,8 @@ async function playVouched(id: string, address: string, origin: string, opened: 
   expect(records.filter(isBy("site")).length).toBeGreaterThanOrEqual(3);
   const questions = [...askedFor("/api/"), ...askedFor(".json")];
   expect(questions).toHaveLength(2);
-  for (const { headers } of questions) expect([headers.cookie, headers.referer]).toEqual([undefined, undefined]);
+  for (const { headers } of questions)
+    expect([headers.cookie, headers.referer, headers.origin]).toEqual([undefined, undefined, undefined]);
   return page;
 }
 

@@ -160,7 +160,7 @@ describe.each(DATABASES)("publishing over %s", (_name, make) => {
     for (const bytes of [1000, 1000]) expect(await a.serve(bytes, id)).toEqual({ id });
     expect(await a.serve(0.5)).toMatchObject({ error: { kind: "badField" } });
     expect(await a.serve(1e13 + 1)).toMatchObject({ error: { kind: "badField" } });
-    await Promise.all([a.serve(200, last), b.serve(30), b.serve(500, randomUUID(), "other"), b.serve(9, randomUUID(), "?")]);
+    await Promise.all([a.serve(200, last), b.serve(30), b.serve(500, randomUUID(), "other"), b.serve(9, id, "?")]);
     expect(await servedOf()).toEqual({ film: 1230, same: 1230, other: 0 });
 
     expect((await publish("film", 2, [a], "two")).status).toBe(200);

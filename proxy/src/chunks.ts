@@ -2,7 +2,7 @@
  * The store of chunks: shared fetches and their cache. Readers of the same URL and range read one buffer while it
  * fills, if the answer may be shared (cache-policy.ts). The store keeps a complete chunk as long as the origin allows
  * it, asks the origin again when it must, and drops the least recently used one first. It answers ranges from a chunk
- * that it keeps whole (RFC 9110 §14). Memory is bounded: `cacheBytes` for kept chunks, `pinnedBytes` for the others that
+ * that it keeps whole (RFC 9110 §14). Memory is bounded: `cacheBytes` for kept chunks, `pinnedBytes` for others that
  * are read. When it runs out, the slowest readers of the clients that hold most are cut off. A fetch waits for its
  * readers. When the last one leaves, it ends, or it goes on for the cache (fetches.ts). Not here: egress/, session.ts.
  */

@@ -1,6 +1,6 @@
 /**
- * The one-time code that lets a publisher in, as an admin makes it in the dashboard. `cookie`: the admin's, if Origo has
- * logins.
+ * The one-time code that lets a publisher in, as an admin makes it in the dashboard. `cookie`: the admin's, if Origo
+ * has logins.
  */
 export async function publisherCode(origoUrl: string, cookie = ""): Promise<string> {
   const login = await fetch(`${origoUrl}/v1/login`, { headers: { cookie } });

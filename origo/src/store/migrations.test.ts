@@ -1,6 +1,6 @@
 /**
- * Opens databases that Origos of older schema versions left behind, DuckDB files and PostgreSQL dumps (test/schema-N), and
- * compares them with new databases.
+ * Opens databases that Origos of older schema versions left behind, DuckDB files and PostgreSQL dumps (test/schema-N),
+ * and compares them with new databases.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

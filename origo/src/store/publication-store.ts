@@ -1,6 +1,6 @@
 /**
- * PublicationStore: publications, the objects that each has, what was served of them, and the playlists. A publication has at most one released
- * revision and one pending one, which is higher. publications.ts has the rules for who may ask.
+ * PublicationStore: publications, the objects that each has, what was served of them, and the playlists. A publication
+ * has at most one released revision and one pending one, which is higher. Who may ask for what: publications.ts.
  */
 import type { ServedReport } from "@tributary/contract/publication-schema";
 import type { Database, Queries, Row } from "./database";

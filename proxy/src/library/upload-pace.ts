@@ -41,6 +41,6 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
 }
 
 function tooSlow(got: number, limit: number, ms: number): Error {
-  const message = `The upload brought ${got} bytes in ${ms / 1000} s, at least ${limit} are needed. It can go on later.`;
+  const message = `The upload brought ${got} bytes in ${ms / 1000} s, and must bring ${limit}. It can go on later.`;
   return egressError("uploadTooSlow", message, { got, limit });
 }

@@ -1,8 +1,8 @@
 /**
  * `npm run bench -- vouching`: what it costs that a client checks each byte of a published file. Processor time and
  * start-up are those of the Node client over emulated links, beside the same file without proofs, and beside the same
- * bytes of a site: with the digests on which proxies agree, and with no check at all. What a liar costs is simulated. Exit status 0 measured, 1 could not measure,
- * 2 bad option.
+ * bytes of a site: with the digests on which proxies agree, and with no check at all. What a liar costs is simulated.
+ * Exit status 0 measured, 1 could not measure, 2 bad option.
  */
 import { loadCodec } from "@tributary/native-codec";
 import { loadWasmCodec } from "@tributary/wasm-codec/node";
