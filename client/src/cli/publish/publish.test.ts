@@ -181,7 +181,8 @@ describe("publish", () => {
   test("publish: list shows it, and unpublish withdraws it", async () => {
     write({ "a.mp4": SEGMENT });
     await run(["publish", "a.mp4"]);
-    expect((await run(["list"])).stdout).toMatch(/^name +revision .*\na +1 +released +1 .* 2 .*\/a\/\n$/);
+    const listed = (await run(["list"])).stdout;
+    expect(listed).toMatch(/^name +revision .* served +address\na +1 +released +1 .* 2 +1.43 MiB .*\/a\/\n$/);
     expect(JSON.parse((await run(["list", "--json"])).stdout)).toMatchObject({ publications: [{ name: "a" }] });
     expect((await run(["unpublish", "a"])).status).toBe(0);
     expect(origo.released.size).toBe(0);
