@@ -36,6 +36,8 @@ test.each([
   [{ "cache-control": "max-age=9", vary: "*" }, 0],
   [{ "cache-control": "max-age=9", vary: "Accept, *" }, 0],
   [{ "cache-control": "max-age=9", vary: "origin, accept-encoding" }, 8],
+  // No proxy sends cookies, so all of its requests are alike.
+  [{ "cache-control": "max-age=9", vary: "Cookie" }, 8],
   [{ expires: "0" }, 0],
   [{ expires: at(-1) }, 0],
   [{ expires: at(9), date: at(0) }, 8],

@@ -30,9 +30,9 @@ export class AnswerPolicy {
     return Object.entries(this.#headers).reduce((sum, [name, value]) => sum + name.length + value.length, 0);
   }
 
-  /** Another client may get the answer. */
+  /** Another client may get the answer. With `Vary: *` it fits no other request (RFC 9111 §4.1). */
   get isShareable(): boolean {
-    return this.#policy.storable();
+    return this.#policy.storable() && this.#headers.vary?.includes("*") !== true;
   }
 
   /** The answer may be used once more, now or when the origin has confirmed it. */
@@ -57,8 +57,8 @@ export class AnswerPolicy {
    * date must be a second older than the answer: the bytes may have changed later in that second (§8.8.2.2).
    */
   conditions(isPart: boolean): Record<string, string> | undefined {
-    const { etag, "last-modified": modified, date, vary } = this.#headers;
-    if (!this.isShareable || vary?.includes("*")) return undefined;
+    const { etag, "last-modified": modified, date } = this.#headers;
+    if (!this.isShareable) return undefined;
     if (etag !== undefined) return isPart && isWeak(etag) ? undefined : { "if-none-match": etag };
     const dateMs = date === undefined ? this.#receivedMs : Date.parse(date);
     return modified !== undefined && dateMs - Date.parse(modified) >= 1000

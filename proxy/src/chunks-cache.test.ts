@@ -29,7 +29,11 @@ test.each([
   ],
   ["longer than the operator keeps chunks", HOUR, undefined, 60_000, "asks"],
   ["no-store", { ...ETAG, "cache-control": "no-store" }, undefined, 0, "asks"],
+  ["no-store alone", { "cache-control": "no-store" }, undefined, 0, "asks"],
   ["private", { ...ETAG, "cache-control": "private, max-age=9" }, undefined, 0, "asks"],
+  ["private alone", { "cache-control": "private" }, undefined, 0, "asks"],
+  ["vary: Cookie, because no proxy sends cookies", { ...HOUR, vary: "Cookie" }, undefined, 0, "hits"],
+  ["vary: *", { ...HOUR, ...ETAG, vary: "*" }, undefined, 0, "asks"],
   ["request mode no-cache", { ...HOUR, ...ETAG }, "no-cache", 0, { "if-none-match": '"1"' }],
   ["request mode no-cache, no validator", HOUR, "no-cache", 0, "asks"],
   ["request mode no-store", { ...HOUR, ...ETAG }, "no-store", 0, "asks"],
@@ -163,18 +167,21 @@ test("chunks: a body that is given up before the origin confirms it is fetched a
   expect(second.reader.text).toBe("abc");
 });
 
-test.each(["private", "no-store"])("chunks: readers that wait for an answer with %s get one each", async (control) => {
-  const { origin, open } = setup();
-  const readers = [open(), open(), open()].map(({ reader }) => reader);
-  await origin.fetches[0]!.head(3, { "cache-control": control });
-  expect(origin.fetches).toHaveLength(3);
-  for (const [index, text] of ["abc", "def", "ghi"].entries()) {
-    if (index > 0) await origin.fetches[index]!.head(3, { "cache-control": control });
-    await origin.fetches[index]!.push(text);
-    await origin.fetches[index]!.push(null);
-  }
-  expect(readers.map(({ text }) => text)).toEqual(["abc", "def", "ghi"]);
-});
+test.each([{ "cache-control": "private" }, { "cache-control": "no-store" }, { ...HOUR, vary: "Accept, *" }])(
+  "chunks: readers that wait for an answer with %j get one each",
+  async (headers) => {
+    const { origin, open } = setup();
+    const readers = [open(), open(), open()].map(({ reader }) => reader);
+    await origin.fetches[0]!.head(3, headers);
+    expect(origin.fetches).toHaveLength(3);
+    for (const [index, text] of ["abc", "def", "ghi"].entries()) {
+      if (index > 0) await origin.fetches[index]!.head(3, headers);
+      await origin.fetches[index]!.push(text);
+      await origin.fetches[index]!.push(null);
+    }
+    expect(readers.map(({ text }) => text)).toEqual(["abc", "def", "ghi"]);
+  },
+);
 
 test("chunks: a request past the caches does not join a fetch, and the next one joins the newer fetch", async () => {
   const { origin, open } = setup();

@@ -4,14 +4,14 @@
  */
 import { element, type SettingsView } from "../shared/controls";
 import { say } from "../shared/say";
-import { isBoundToViewer, patternsOf, readsEverySite, siteOf } from "../shared/sites";
+import { isBoundToViewer, patternsOf, siteOf } from "../shared/sites";
 
 export class SiteSwitch {
   readonly #view: SettingsView;
   readonly #button = element<HTMLButtonElement>("site");
   #tab: chrome.tabs.Tab | undefined;
   #site: string | undefined;
-  #isAllowed = readsEverySite();
+  #isAllowed = false;
 
   constructor(view: SettingsView) {
     this.#view = view;
@@ -19,6 +19,7 @@ export class SiteSwitch {
     element("reload").addEventListener("click", () => {
       if (this.#tab?.id !== undefined) void chrome.tabs.reload(this.#tab.id).then(() => window.close());
     });
+    chrome.permissions.onRemoved.addListener(() => void this.#heedAccess());
   }
 
   async start(): Promise<void> {
@@ -28,7 +29,11 @@ export class SiteSwitch {
         ? await chrome.tabs.query({ active: true, currentWindow: true })
         : [await chrome.tabs.get(Number(told))];
     this.#site = siteOf(this.#tab?.url);
-    if (this.#site !== undefined && !this.#isAllowed)
+    await this.#heedAccess();
+  }
+
+  async #heedAccess(): Promise<void> {
+    if (this.#site !== undefined)
       this.#isAllowed = await chrome.permissions.contains({ origins: patternsOf(this.#site) });
     this.show();
   }

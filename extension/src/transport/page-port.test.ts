@@ -248,6 +248,7 @@ describe("page port: a request that may not be carried", () => {
       `${PAGE}/a.mp4`,
     ],
     ["an answer by the login of the page's own origin", { headers: { vary: "Authorization" } }, `${PAGE}/a.mp4`],
+    ["an answer by anything at all of the page's own origin", { headers: { vary: "*" } }, `${PAGE}/a.mp4`],
     ["an answer that is not shared with the page", { headers: {} }],
     ...[302, 401, 403, 404, 410, 416, 429, 451, 500, 503].flatMap((status): [string, Given][] => [
       [`status ${status}`, { status }],
@@ -287,6 +288,21 @@ describe("page port: a request that may not be carried", () => {
   test("media of the page's own origin are passed on", async () => {
     const { port } = make({ headers: { "content-type": "video/mp4" } });
     port.send(get(1, `${PAGE}/a.mp4`));
+    await settle();
+    expect(port.types()).toEqual(["head", "data", "end"]);
+  });
+
+  // A page sends no cookies to other origins, so it is a stranger there, as the proxies are.
+  test.each<[Record<string, string>, string]>([
+    [{ "cache-control": "no-store" }, PAGE],
+    [{ "cache-control": 'private="set-cookie"' }, PAGE],
+    [{ "cache-control": "no-store" }, "https://media.example"],
+    [{ "cache-control": "private" }, "https://media.example"],
+    [{ vary: "Cookie" }, "https://media.example"],
+    [{ vary: "*" }, "https://media.example"],
+  ])("an answer with %j of %s is passed on", async (headers, origin) => {
+    const { port } = make({ headers: { ...OPEN, ...headers } });
+    port.send(get(1, `${origin}/a.mp4`));
     await settle();
     expect(port.types()).toEqual(["head", "data", "end"]);
   });

@@ -17,6 +17,8 @@ export interface StorePackage extends OpenBrowser {
   readonly base: string;
   /** Turns the site of this tab on with the popup's switch. The host is the tab's, without a port. */
   allowSite(tab: Page): Promise<void>;
+  /** Takes the access to that site away in the browser's own list of extensions. */
+  revokeSite(tab: Page): Promise<void>;
 }
 
 let isPacked = false;
@@ -34,23 +36,23 @@ async function openInChromium(): Promise<StorePackage> {
   const worker = await open.browser.waitForTarget((target) => target.type() === "service_worker");
   const id = new URL(worker.url()).host;
   const allowSite = async (tab: Page): Promise<void> => {
-    await sayYesInChromium(open.browser, id, new URL(tab.url()).hostname);
+    await inExtensionsPage(open.browser, `addHostPermission("${id}", "*://${new URL(tab.url()).hostname}/*"`);
     await tab.bringToFront();
     const popup = await openPopupInChromium(open.browser, id, tab.url());
     await popup.click("#site[aria-checked=false]:enabled");
     await popup.waitForSelector("#site[aria-checked=true]");
     await popup.close();
   };
-  return { ...open, base: `chrome-extension://${id}`, allowSite };
+  const revokeSite = (tab: Page): Promise<void> =>
+    inExtensionsPage(open.browser, `removeHostPermission("${id}", "*://${new URL(tab.url()).hostname}/*"`);
+  return { ...open, base: `chrome-extension://${id}`, allowSite, revokeSite };
 }
 
-/** The browser's page of extensions has the same list of sites. What is in it is not asked again. */
-async function sayYesInChromium(browser: Browser, id: string, host: string): Promise<void> {
+/** Calls a function of Chromium's own page of extensions. It has the list of sites, and asks for none that is in it. */
+async function inExtensionsPage(browser: Browser, call: string): Promise<void> {
   const page = await browser.newPage();
   await page.goto("chrome://extensions");
-  await page.evaluate(
-    `new Promise((done) => chrome.developerPrivate.addHostPermission("${id}", "*://${host}/*", done))`,
-  );
+  await page.evaluate(`new Promise((done) => chrome.developerPrivate.${call}, done))`);
   await page.close();
 }
 
@@ -78,8 +80,18 @@ async function openInFirefox(): Promise<StorePackage> {
       await pause(200);
     }
   };
-  return { ...open, base: `moz-extension://${FIREFOX_UUID}`, allowSite };
+  const revokeSite = async (): Promise<void> => {
+    await inFirefoxWindow(open.browser, REVOKE);
+  };
+  return { ...open, base: `moz-extension://${FIREFOX_UUID}`, allowSite, revokeSite };
 }
+
+/** What the switch of a site in the list of extensions does. */
+const REVOKE = `
+  const { ExtensionPermissions } = ChromeUtils.importESModule("resource://gre/modules/ExtensionPermissions.sys.mjs");
+  const { extension } = WebExtensionPolicy.getByID("${FIREFOX_ADD_ON}");
+  const { origins } = await ExtensionPermissions.get("${FIREFOX_ADD_ON}");
+  await ExtensionPermissions.remove("${FIREFOX_ADD_ON}", { origins, permissions: [], data_collection: [] }, extension);`;
 
 const OPEN_POPUP = `
   Services.prefs.setBoolPref("extensions.webextOptionalPermissionPrompts", false);
