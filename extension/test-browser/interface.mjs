@@ -37,7 +37,7 @@ export async function checkInterface() {
     }
     for (const scheme of ["light", "dark"])
       results.push(await checkForcedColours(open.browser, `chrome-extension://${id}`, scheme));
-    for (const width of [200, 280, 359])
+    for (const width of [200, 280, 320, 359])
       for (const [name] of PAGES)
         results.push(await checkNarrow(open.browser, `chrome-extension://${id}`, name, width));
     results.push(...(await checkSiteSwitch(open.browser, `chrome-extension://${id}`)));
@@ -110,6 +110,11 @@ async function checkForcedColours(browser, base, scheme) {
     const dots = [...document.querySelectorAll("#streams .dot")];
     for (const dot of dots) differ("dot and page", colour(dot, "backgroundColor"), ground);
     for (const dot of dots) differ("dot's border and page", colour(dot, "borderTopColor"), ground);
+    const shield = document.querySelector(".vouched");
+    for (const isSure of [true, false]) {
+      shield.classList.toggle("sure", isSure);
+      differ("shield and page", getComputedStyle(shield, "::before").backgroundColor, ground);
+    }
     if (new Set(dots.map((dot) => colour(dot, "backgroundColor"))).size < dots.length) found.push("dots look alike");
     return found;
   });
@@ -120,6 +125,7 @@ async function checkForcedColours(browser, base, scheme) {
 /** 200 px is a popup at 400 %. Nothing may lie outside, and the switch keeps its knob from right to left, too. */
 async function checkNarrow(browser, base, name, width) {
   const page = await opened(browser, `${base}/${name}.html`, width, 620, "light");
+  if (name === "popup") await page.waitForSelector("#streams .stream");
   const faults = await page.evaluate(() => {
     const found = [];
     for (const dir of ["ltr", "rtl"]) {
@@ -129,6 +135,13 @@ async function checkNarrow(browser, base, name, width) {
       for (const figure of document.querySelectorAll("dd"))
         if (["left", "right"].includes(getComputedStyle(figure).textAlign) !== (dir === "rtl"))
           found.push(`${dir}: a figure is not below its label`);
+      for (const row of document.querySelectorAll(".stream")) {
+        const [name, figure] = [".name", ".figure"].map((part) => row.querySelector(part).getBoundingClientRect());
+        const gap = dir === "rtl" ? name.right - figure.right : name.left - figure.left;
+        if (Math.abs(gap) > 1) found.push(`${dir}: a rate is not below its proxy's name`);
+        if (getComputedStyle(row.querySelector(".label")).direction !== "ltr")
+          found.push(`${dir}: a name is cut in front`);
+      }
       for (const knob of document.querySelectorAll(".switch span")) {
         const [inner, outer] = [knob.getBoundingClientRect(), knob.parentElement.getBoundingClientRect()];
         if (inner.left < outer.left || inner.right > outer.right) found.push(`${dir}: the knob is outside its switch`);

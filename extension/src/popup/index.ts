@@ -106,6 +106,8 @@ function makeRow(): HTMLLIElement {
     part("span", "name", part("span", "label"), part("small", "state")),
     part("span", "figure"),
   );
+  // The end of a long name is cut off, also in a language from right to left.
+  row.querySelector<HTMLElement>(".label")!.dir = "auto";
   row.append(part("div", "more", part("span", "counts"), part("span", "rtt")));
   return row;
 }
