@@ -73,6 +73,7 @@ async function expectDirectWithoutAccess(
   const before = await samplePageState(page);
   await page.evaluate(`document.addEventListener("${SWITCH_EVENT}", ({ detail }) => (window.switched = detail))`);
   await revoke();
+  await page.bringToFront();
   const heard = await eventually(
     () => page.evaluate("window.switched"),
     (told) => told === "off",

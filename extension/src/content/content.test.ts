@@ -86,7 +86,7 @@ test("content: a page that needs no port gets no frame when it is shown", async 
   expect(page.frameCount).toBe(0);
 });
 
-test("content: a document that may fetch nothing gets no frame, and its page hears that the extension is off", async () => {
+test("content: a document that may fetch nothing gets no frame, and its page hears `off`", async () => {
   const page = await start({ connect: [compilePolicies([NONE], new URL("https://site.example/")).connect[0]!] });
   const told: unknown[] = [];
   page.addEventListener(SWITCH_EVENT, (event) => told.push((event as CustomEvent).detail));

@@ -91,9 +91,11 @@ const REVOKE = `
   const { ExtensionPermissions } = ChromeUtils.importESModule("resource://gre/modules/ExtensionPermissions.sys.mjs");
   const { extension } = WebExtensionPolicy.getByID("${FIREFOX_ADD_ON}");
   const { origins } = await ExtensionPermissions.get("${FIREFOX_ADD_ON}");
-  await ExtensionPermissions.remove("${FIREFOX_ADD_ON}", { origins, permissions: [], data_collection: [] }, extension);`;
+  const removed = { origins, permissions: [], data_collection: [] };
+  await ExtensionPermissions.remove("${FIREFOX_ADD_ON}", removed, extension);`;
 
 const OPEN_POPUP = `
+  if ([...document.querySelectorAll("browser")].some((each) => each.currentURI.spec.endsWith("/popup.html"))) return;
   Services.prefs.setBoolPref("extensions.webextOptionalPermissionPrompts", false);
   const { ExtensionParent } = ChromeUtils.importESModule("resource://gre/modules/ExtensionParent.sys.mjs");
   const { extension } = WebExtensionPolicy.getByID("${FIREFOX_ADD_ON}");
