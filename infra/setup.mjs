@@ -45,17 +45,23 @@ export async function setUp({
   await step("dependencies", installDependencies);
   if (compiler)
     await step("C++ compiler", () => ensureDebianTool("a C++ compiler (g++)", ["g++"], () => onPath("g++")));
-  await step("native addon", buildNativeAddon);
-  await step("native transport", buildNativeTransport);
-  await step("TypeScript", compileTypeScript);
-  await step("extension", () =>
-    bundle(
-      "extension",
-      ["extension", "client", "protocol", "wasm-codec", "contract"],
-      "extension/dist/firefox/manifest.json",
-    ),
-  );
-  await step("dashboard", () => bundle("origo", ["origo", "contract"], "origo/dist/dashboard/index.html"));
+  // Each of the two leaves a core idle for long.
+  const builds = await Promise.allSettled([
+    step("native transport", buildNativeTransport),
+    (async () => {
+      await step("native addon", buildNativeAddon);
+      await step("TypeScript", compileTypeScript);
+      await step("extension", () =>
+        bundle(
+          "extension",
+          ["extension", "client", "protocol", "wasm-codec", "contract"],
+          "extension/dist/firefox/manifest.json",
+        ),
+      );
+      await step("dashboard", () => bundle("origo", ["origo", "contract"], "origo/dist/dashboard/index.html"));
+    })(),
+  ]);
+  for (const { reason } of builds) if (reason !== undefined) throw reason;
   if (database) await step("PostgreSQL", () => ensureDebianTool("PostgreSQL", ["postgresql"], postgresFolder));
   if (players) await step("players", () => ensureDebianTool("mpv and VLC", PLAYER_PACKAGES, () => playersPath()));
   if (database) await step("Redis", () => ensureDebianTool("Redis", ["redis-server"], () => onPath("redis-server")));
@@ -188,10 +194,18 @@ function onPath(name) {
   return found.status === 0 ? found.stdout.trim() : undefined;
 }
 
-/**
- * Runs a command at the repository's root. It prints nothing; the error of a failed command has the output. A signal
- * that ends this process ends the command first, with everything that it started.
- */
+const running = new Set();
+
+/** A signal that ends this process first ends each running command, with everything that the command started. */
+function endAll(signal) {
+  for (const child of running)
+    if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, "SIGTERM");
+  process.exit(128 + constants.signals[signal]);
+}
+
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
+
+/** Runs a command at the repository's root. It prints nothing; the error of a failed command has the output. */
 function run(command, env = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command[0], command.slice(1), {
@@ -201,10 +215,12 @@ function run(command, env = {}) {
       // A group of its own, which a signal can end as a whole.
       detached: true,
     });
-    const forget = onSignal((signal) => {
-      if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, "SIGTERM");
-      process.exit(128 + constants.signals[signal]);
-    });
+    if (running.size === 0) for (const signal of SIGNALS) process.on(signal, endAll);
+    running.add(child);
+    const forget = () => {
+      running.delete(child);
+      if (running.size === 0) for (const signal of SIGNALS) process.off(signal, endAll);
+    };
     const output = [];
     child.stdout.on("data", (chunk) => output.push(chunk));
     child.stderr.on("data", (chunk) => output.push(chunk));
@@ -224,13 +240,6 @@ function run(command, env = {}) {
       );
     });
   });
-}
-
-/** Calls `handle` at a signal that would end this process. Returns a function that takes the handler off. */
-function onSignal(handle) {
-  const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
-  for (const signal of signals) process.on(signal, handle);
-  return () => signals.forEach((signal) => process.off(signal, handle));
 }
 
 /** A stamp is a digest of a step's inputs: file names and contents, without build results. */
