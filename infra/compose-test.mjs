@@ -86,6 +86,9 @@ async function main() {
     playPage(play, 10, async () => {}, PROXY_COUNT),
   );
   await steps.step("Origo keeps its records over a restart", fleet.restartOrigo);
+  await steps.step("compose warns of a misspelt name in .env, and only settings-check is given that file", () =>
+    fleet.misspell(path.join(work, "settings")),
+  );
   await steps.step("docker compose down -v leaves no container, network or volume", fleet.down);
   await steps.step("clean-up leaves no namespace, process, mount or file", async () => {
     await tearDown();
@@ -264,6 +267,24 @@ function makeFleet(engine, network) {
       );
       await waitFor("the proxies to register again", registeredAsPublished, 30_000);
       return `${before} records`;
+    },
+    misspell: async (folder) => {
+      await mkdir(folder);
+      await writeFile(path.join(folder, ".env"), "RETENTION_DAY=3\nSTRANGERS_PASSWORD=hush\n");
+      const here = { env: { ...env, PWD: folder }, cwd: folder, timeoutMs: 120_000 };
+      const { stderr } = await run("docker", [...COMPOSE, "up", "-d", "--scale", `proxy=${PROXY_COUNT}`], here);
+      if (!/"settings-check" didn't complete successfully/.test(stderr))
+        throw new TestFailure(`compose did not warn:\n${stderr}`);
+      const { stdout, stderr: told } = await docker(...COMPOSE, "logs", "--no-log-prefix", "settings-check");
+      const line = "RETENTION_DAY is not a variable of compose.yaml: did you mean RETENTION_DAYS?";
+      if (!(stdout + told).includes(line)) throw new TestFailure(`settings-check said ${stdout}${told}`);
+      const ids = (await docker(...COMPOSE, "ps", "-a", "-q")).stdout.split("\n").filter(Boolean);
+      const containers = JSON.parse((await docker("inspect", ...ids)).stdout);
+      const knowing = containers.filter(({ Config }) => Config.Env.some((each) => each.includes("hush")));
+      const names = knowing.map(({ Config }) => Config.Labels["com.docker.compose.service"]);
+      if (names.join() !== "settings-check" || containers.length !== PROXY_COUNT + 2)
+        throw new TestFailure(`of ${containers.length} containers these have the file's values: ${names}`);
+      await waitFor("the proxies to stay registered", registeredAsPublished, 30_000);
     },
     down: async () => {
       await docker(...COMPOSE, "down", "-v");

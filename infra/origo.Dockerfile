@@ -13,7 +13,7 @@ RUN apt-get update \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
 COPY --from=manifests /app ./
-RUN npm ci --ignore-scripts -w @tributary/proxy -w @tributary/origo --include-workspace-root
+RUN --mount=type=cache,target=/root/.npm npm ci --prefer-offline --ignore-scripts -w @tributary/proxy -w @tributary/origo --include-workspace-root
 
 FROM build AS origo-build
 COPY contract contract
@@ -23,7 +23,7 @@ RUN for part in contract origo; do mkdir -p /out/$part && cp -r $part/package.js
 
 # Production dependencies alone.
 FROM build AS origo-deps
-RUN npm ci --omit=dev -w @tributary/origo
+RUN --mount=type=cache,target=/root/.npm npm ci --prefer-offline --omit=dev -w @tributary/origo
 
 FROM node:20-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=7600 DATA_DIR=/data
@@ -31,7 +31,7 @@ WORKDIR /app
 COPY --from=origo-deps /app/package.json ./
 COPY --from=origo-deps /app/node_modules node_modules
 COPY --from=origo-build /out ./
-COPY infra/docker/healthcheck.js infra/
+COPY infra/docker/healthcheck.js infra/compose.yaml infra/
 RUN install -d -o node -g node -m 0700 /data /run/tributary
 USER node
 VOLUME /data

@@ -13,7 +13,7 @@ RUN apt-get update \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
 COPY --from=manifests /app ./
-RUN npm ci --ignore-scripts -w @tributary/proxy -w @tributary/origo --include-workspace-root
+RUN --mount=type=cache,target=/root/.npm npm ci --prefer-offline --ignore-scripts -w @tributary/proxy -w @tributary/origo --include-workspace-root
 
 # The native transport. Debian's own cargo is too old; its security archive has the one that its browsers are built with.
 # Where it cannot be built the image offers WebRTC alone, and the proxy's log says so.
@@ -43,7 +43,7 @@ RUN for part in protocol wasm-codec native-codec native-transport contract proxy
 
 # Production dependencies alone.
 FROM build AS proxy-deps
-RUN npm ci --omit=dev -w @tributary/proxy
+RUN --mount=type=cache,target=/root/.npm npm ci --prefer-offline --omit=dev -w @tributary/proxy
 
 FROM node:20-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=7610 UDP_PORT=7610 WEBTRANSPORT_PORT=7620 DATA_DIR=/data

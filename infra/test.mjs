@@ -1,7 +1,7 @@
 /**
- * `npm test`: sets up the clone with Chromium, Firefox, a C++ compiler and PostgreSQL, then runs every step. The steps in
- * which nothing waits for a clock run first, two at a time. Then the others run in order. A failed step does not stop
- * the next ones.
+ * `npm test`: sets up the clone with Chromium, Firefox, a C++ compiler and PostgreSQL, then runs every step. The steps
+ * in which nothing waits for a clock run first, two at a time. Then the others run in order. A failed step does not
+ * stop the next ones.
  *
  *   node infra/test.mjs [--only STEP]      STEP: lint, tidy, types, unit, sim, cpp, rust, web, origo, e2e, matrix
  *

@@ -15,6 +15,7 @@ export function misspeltVariables(
   env: Readonly<Record<string, string | undefined>>,
   known: readonly string[],
   prefixes: readonly string[] = [],
+  whose = "this program",
 ): string[] {
   const names = new Set(known);
   return Object.keys(env).flatMap((name) => {
@@ -23,7 +24,7 @@ export function misspeltVariables(
     const prefix = prefixes.find((each) => plain.toUpperCase().startsWith(each));
     const bare = prefix === undefined ? plain : plain.slice(prefix.length);
     const near = [plain, bare].find((each) => names.has(each)) ?? nearest(plain, known) ?? nearest(bare, known);
-    const told = `${visible(name)} is not a variable of this program`;
+    const told = `${visible(name)} is not a variable of ${whose}`;
     if (near !== undefined) return [`${told}: did you mean ${near}?`];
     return prefix !== undefined ? [`${told}, so it has no effect`] : [];
   });

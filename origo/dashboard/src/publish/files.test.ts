@@ -1,4 +1,4 @@
-/** Tests what becomes of the files that a person drops: their paths, types, private keys and the name that is proposed. */
+/** Tests what becomes of the files that a person drops: paths, types, private keys and the name that is proposed. */
 import { generateKeyPairSync } from "node:crypto";
 import { chosen, nameFor, typeOf } from "./files";
 
