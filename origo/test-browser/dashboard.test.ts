@@ -289,6 +289,7 @@ test("analysis: the difference between two groups comes with a warning when ther
   const answer = await textOf("[data-testid=difference]");
   expect(answer).toMatch(/Net, coded minus direct: \S+ k?B\./);
   expect(answer).toMatch(/Not enough clients for an interval: \d+ in (both groups|the smaller group), 20 are needed/);
+  expect(answer).toContain("20 are needed. The difference may be chance");
   expect(answer).not.toContain("confidence interval:");
   expect(answer).toContain("Hodges-Lehmann");
   expect(await layoutFaults(page)).toEqual([]);

@@ -149,9 +149,9 @@ export function methodOf({ design, compared, estimate, ratio }: Difference): str
   const isMean = estimate === "mean";
   const how =
     design === "pairs"
-      ? `Compared are the clients that are in both groups, each with itself: ${ofA} ` +
+      ? `Clients that are in both groups are compared, each with itself: ${ofA} ` +
         (isMean ? "(mean, interval by random signs)." : "(Hodges-Lehmann estimate, signed-rank interval).")
-      : `Compared are the clients that are in one group only: ${ofA} of the first, ${ofB} of the second ` +
+      : `Clients that are in one group only are compared: ${ofA} of the first, ${ofB} of the second ` +
         (isMean
           ? "(difference of means, studentized permutation interval)."
           : "(Hodges-Lehmann estimate, Brunner-Munzel interval).");
@@ -210,7 +210,8 @@ function notEnough({ design, compared }: Pick<Difference, "design" | "compared">
   if (clients >= CLIENTS_ENOUGH)
     return "Not enough different values for an interval: most clients share one. Compare the means or the boxes";
   const where = design === "pairs" ? "in both groups" : "in the smaller group";
-  return `Not enough clients for an interval: ${count(clients)} ${where}, ${CLIENTS_ENOUGH} are needed`;
+  const needed = `${count(clients)} ${where}, ${CLIENTS_ENOUGH} are needed`;
+  return `Not enough clients for an interval: ${needed}. The difference may be chance`;
 }
 
 /** No line ends within "95 %". */

@@ -49,13 +49,20 @@ function Totals({ library: { publications }, fleet }: { library: LibraryResponse
   const sum = (of: (library: (typeof libraries)[number]) => number): number =>
     libraries.reduce((total, library) => total + of(library), 0);
   const missing = publications.reduce((total, row) => total + (row.state === "released" ? row.missingObjects : 0), 0);
+  const released = publications.filter(({ state }) => state === "released").length;
   const damaged = sum((library) => library.damagedObjects);
   return (
     <dl className="tiles">
       <Tile
         label="Published"
-        value={count(publications.filter(({ state }) => state === "released").length)}
-        note={missing > 0 ? `${counted(missing, "object")} missing` : "all objects have a live holder"}
+        value={count(released)}
+        note={
+          missing > 0
+            ? `${counted(missing, "object")} missing`
+            : released > 0
+              ? "all objects have a live holder"
+              : "no publication is released"
+        }
       />
       <Tile
         label="Proxies with a library"
