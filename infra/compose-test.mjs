@@ -269,22 +269,25 @@ function makeFleet(engine, network) {
       return `${before} records`;
     },
     misspell: async (folder) => {
+      const other = [...COMPOSE, "-p", "tributary-misspelt"];
       await mkdir(folder);
       await writeFile(path.join(folder, ".env"), "RETENTION_DAY=3\nSTRANGERS_PASSWORD=hush\n");
-      const here = { env: { ...env, PWD: folder }, cwd: folder, timeoutMs: 120_000 };
-      const { stderr } = await run("docker", [...COMPOSE, "up", "-d", "--scale", `proxy=${PROXY_COUNT}`], here);
+      const ports = { ORIGO_PORT: "7690", PROXY_PORTS: "7691-7693" };
+      const here = { env: { ...env, ...ports, PWD: folder }, cwd: folder, timeoutMs: 120_000 };
+      undo.push(async () => void (await run("docker", [...other, "down", "-v"], { ...here, allowFailure: true })));
+      const { stderr } = await run("docker", [...other, "up", "-d"], here);
       if (!/"settings-check" didn't complete successfully/.test(stderr))
         throw new TestFailure(`compose did not warn:\n${stderr}`);
-      const { stdout, stderr: told } = await docker(...COMPOSE, "logs", "--no-log-prefix", "settings-check");
+      const { stdout, stderr: told } = await run("docker", [...other, "logs", "--no-log-prefix"], here);
       const line = "RETENTION_DAY is not a variable of compose.yaml: did you mean RETENTION_DAYS?";
-      if (!(stdout + told).includes(line)) throw new TestFailure(`settings-check said ${stdout}${told}`);
-      const ids = (await docker(...COMPOSE, "ps", "-a", "-q")).stdout.split("\n").filter(Boolean);
+      if (!(stdout + told).includes(line)) throw new TestFailure(`nothing named it: ${stdout}${told}`);
+      const ids = (await run("docker", [...other, "ps", "-a", "-q"], here)).stdout.split("\n").filter(Boolean);
       const containers = JSON.parse((await docker("inspect", ...ids)).stdout);
-      const knowing = containers.filter(({ Config }) => Config.Env.some((each) => each.includes("hush")));
-      const names = knowing.map(({ Config }) => Config.Labels["com.docker.compose.service"]);
-      if (names.join() !== "settings-check" || containers.length !== PROXY_COUNT + 2)
+      const given = containers.filter(({ Config }) => Config.Env.some((each) => each.includes("hush")));
+      const names = given.map(({ Config }) => Config.Labels["com.docker.compose.service"]);
+      if (names.join() !== "settings-check" || containers.length !== 3)
         throw new TestFailure(`of ${containers.length} containers these have the file's values: ${names}`);
-      await waitFor("the proxies to stay registered", registeredAsPublished, 30_000);
+      await run("docker", [...other, "down", "-v"], here);
     },
     down: async () => {
       await docker(...COMPOSE, "down", "-v");

@@ -1,6 +1,6 @@
 /**
  * Settings check: a container of infra/compose.yaml that ends at once. Compose passes over misspelt names in `.env`, so
- * this program is given all of them. It names those that are probably misspelt and then ends with 1. It prints no value.
+ * this program is given all of them. It names those that are probably misspelt, without values, and then ends with 1.
  *
  *   node settings-check.js COMPOSE_FILE
  */
