@@ -274,7 +274,6 @@ function makeFleet(engine, network) {
       await writeFile(path.join(folder, ".env"), "RETENTION_DAY=3\nSTRANGERS_PASSWORD=hush\n");
       const ports = { ORIGO_PORT: "7690", PROXY_PORTS: "7691-7693" };
       const here = { env: { ...env, ...ports, PWD: folder }, cwd: folder, timeoutMs: 120_000 };
-      undo.push(async () => void (await run("docker", [...other, "down", "-v"], { ...here, allowFailure: true })));
       const { stderr } = await run("docker", [...other, "up", "-d"], here);
       if (!/"settings-check" didn't complete successfully/.test(stderr))
         throw new TestFailure(`compose did not warn:\n${stderr}`);
