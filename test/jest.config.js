@@ -4,8 +4,6 @@ module.exports = {
   rootDir: __dirname,
   testMatch: ["<rootDir>/*.test.ts", "<rootDir>/attacks/*.test.ts"],
   maxWorkers: 1,
-  /** Of the tests that say `test.concurrent`; fidelity.test.ts has as many pairs of browsers. */
-  maxConcurrency: 2,
   testTimeout: 180_000,
   transform: {
     "^.+\\.ts$": [

@@ -25,8 +25,8 @@ type Side = (typeof SIDES)[number];
 const PROXIES = 4;
 const CASE_SECONDS_MAX = 45;
 const WARM_TRIES = 40;
-/** How many runs of cases a lab may repeat. */
-const REPEATS_MAX = 5;
+/** How many runs of cases may be repeated. */
+const REPEATS_MAX = 10;
 const RUNS_MAX = 3;
 const RECORDS_MS_MAX = 5000;
 const PROOF_MS_MAX = 5000;
