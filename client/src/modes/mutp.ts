@@ -359,7 +359,8 @@ class MutpDownload {
     chunk.head = { status, headers, totalBytes };
     chunk.version = version;
     const { asked, platform } = this.#download;
-    if (!chunk.range && status === 200) this.#services.memory.sizes.note(seriesOf(asked.url), totalBytes, platform.now());
+    if (!chunk.range && status === 200)
+      this.#services.memory.sizes.note(seriesOf(asked.url), totalBytes, platform.now());
     this.#progress();
     if (this.#download.serverFetchMs === 0) this.#download.serverFetchMs = serverFetchMs;
     if (chunk.isTurn) this.#download.setHead(chunk.head, serverFetchMs);

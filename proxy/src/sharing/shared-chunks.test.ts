@@ -169,7 +169,7 @@ test("shared chunks: a part stays for later viewers as long as the origin and th
   shared.close();
 });
 
-test("shared chunks: the part that was left first makes room, and with readers everywhere chunks are read whole", async () => {
+test("shared chunks: the part that was left first makes room; if all have readers, chunks are read whole", async () => {
   const { shared, wholes } = worldOf(undefined, { sharedChunksMax: 2 });
   const open = (path: string) => readerOf(shared, 1, `http://o/${path}`).lease;
   const leases = [open("1"), open("2")];

@@ -1,8 +1,8 @@
 /**
  * Shared chunks: the chunks that this proxy reads together with its peers. The first request for a chunk decides which
  * part this proxy reads. Chunks that cannot be shared go to the store of whole chunks. Memory and the number of chunks
- * are bounded. A chunk stays after its last reader, for peers and for the next viewer, as long as it may be used and the
- * cache has room.
+ * are bounded. A chunk stays after its last reader, for peers and for the next viewer, as long as it may be
+ * used and the cache has room.
  */
 import { extname } from "node:path/posix";
 import type { ByteRange } from "@tributary/contract";

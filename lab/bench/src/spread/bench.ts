@@ -87,7 +87,7 @@ async function once(
   }
   const reply = await asked;
   if (broken) await links.set("proxy2", broken === "dies" ? { cut: false } : { up: { rate: "100 %" } });
-  if ("problem" in reply) throw new Error(`${nameOf(own)}: ${reply.problem}`);
+  if ("problem" in reply) throw new Error(`${nameOf(own)}, sharing ${sharing}: ${reply.problem}`);
   if (reply.bytes !== bytes * viewers) throw new Error(`${nameOf(own)}: ${reply.bytes} bytes came`);
   const factor = ((await sentBytes()) - bytesBefore) / bytes;
   const { ms, firstByteMs, cpuMs } = reply;

@@ -79,8 +79,6 @@ export interface SwarmOutcome {
   endMs: number;
   /** When the first bytes were handed on. */
   firstBytesMs: number;
-  /** The mean of the times at which each byte was handed on in order. */
-  meanBytesMs: number;
   boundMs: number;
   excluded: number;
   events: number;
@@ -124,7 +122,6 @@ class SwarmRun implements NetworkUser {
   #end: SwarmOutcome["end"] = "none";
   #endMs = Infinity;
   #firstBytesMs = Infinity;
-  #bytesMs = 0;
   #deliveredBytes = 0;
 
   readonly #draw: SwarmDraw;
@@ -221,7 +218,6 @@ class SwarmRun implements NetworkUser {
       end: this.#end,
       endMs: this.#endMs,
       firstBytesMs: this.#firstBytesMs,
-      meanBytesMs: this.#bytesMs / this.#deliveredBytes,
       boundMs: this.#boundMs,
       excluded,
       events: this.#events,
@@ -332,7 +328,6 @@ class SwarmRun implements NetworkUser {
     if (this.#possible.size === 0) this.wrong(`wrong bytes from ${offset} on`);
     this.#deliveredBytes += bytes.length;
     this.#firstBytesMs = Math.min(this.#firstBytesMs, this.#nowMs);
-    this.#bytesMs += bytes.length * this.#nowMs;
   }
 
   #complete(): void {
