@@ -14,7 +14,6 @@ beforeAll(async () => {
     response.write(Buffer.alloc(6, 1));
     if (searchParams.get("url") === "http://o/much") response.end(Buffer.alloc(1000, 2));
     else if (searchParams.get("url") === "http://o/short") response.end();
-    else if (searchParams.get("url") === "http://o/slow") setTimeout(() => response.end(Buffer.alloc(4, 3)), 600);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -46,7 +45,6 @@ test("peers: a proxy that Origo does not name is never asked", async () => {
 test.each([
   ["much", 10],
   ["short", 6],
-  ["slow", 10],
   ["stalls", 6],
   ["silent", 0],
 ])("peers: of a peer that answers as %s, %i of ten bytes are taken", async (path, count) => {

@@ -7,13 +7,8 @@ import { CLIENT_HEADER, formatRange, type ByteRange } from "@tributary/contract"
 import type { ChunkRequest } from "../chunk";
 import type { ByteSpan } from "./sparse-body";
 
-/** A peer that does not answer for this long is late: then the origin is asked. */
+/** A peer that sends nothing for this long is late: then the origin is asked, before the client asks another proxy. */
 const PEER_SILENCE_MS = 300;
-/**
- * A peer that has answered is reading the bytes. It may send nothing for this long, because a slow origin would give
- * them no sooner to another reader.
- */
-const PEER_READS_MS = 2000;
 /** What Origo said is believed for this long. */
 const KNOWN_MS = 30_000;
 /** Origo is not asked more often than this. */
@@ -77,13 +72,11 @@ export class Peers {
     if (range) headers["range"] = formatRange(range);
     let leftBytes = span.end - span.start;
     const late = new AbortController();
-    let timer = setTimeout(() => late.abort(), PEER_SILENCE_MS);
+    const timer = setTimeout(() => late.abort(), PEER_SILENCE_MS);
     try {
       const { signal } = late;
       const answer = await fetch(`${url}/v1/held?${query}`, { headers, signal, redirect: "error" });
       if (answer.status !== 200 || !answer.body) return void (await answer.body?.cancel());
-      clearTimeout(timer);
-      timer = setTimeout(() => late.abort(), PEER_READS_MS);
       for await (const bytes of answer.body as unknown as AsyncIterable<Uint8Array>) {
         timer.refresh();
         const taken = bytes.subarray(0, leftBytes);
