@@ -1,5 +1,5 @@
 /** Tests what the memory keeps, for which network, and for how long. */
-import { NetworkMemory } from "./memory";
+import { NetworkMemory, seriesOf } from "./memory";
 
 function setup() {
   const at = { network: "home" };
@@ -49,4 +49,13 @@ test("memory: forgets the least recently noted of nine networks and the oldest o
   expect(memory.of("a", 1)).toBeUndefined();
   go("n0");
   expect(memory.of("a", 1)).toBe("fast");
+});
+
+test.each([
+  ["https://s/v/720p/seg-1.m4s?t=9", "https://s/v/720p/seg-*.m4s"],
+  ["https://s/v/720p/seg-12.m4s#t", "https://s/v/720p/seg-*.m4s"],
+  ["https://s/v/1080p/seg-1.m4s", "https://s/v/1080p/seg-*.m4s"],
+  ["https://s/", "https://s/"],
+])("memory: %s is of the series %s", (url, series) => {
+  expect(seriesOf(url)).toBe(series);
 });

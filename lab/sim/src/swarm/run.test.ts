@@ -47,10 +47,37 @@ test.each([
   ["is as the others", {}],
 ])("swarm: six proxies read a chunk together and one %s: it takes no longer than without sharing", (_what, broken) => {
   const alone = sixthOf(broken, {});
-  const together = sixthOf(broken, { generationSize: 32, fillMs: Array<number>(6).fill(50) });
+  const together = sixthOf(broken, { generationSize: 8, fillMs: Array<number>(6).fill(50) });
   expect([together.end, together.wrongs]).toEqual(["complete", []]);
   expect(together.endMs).toBeLessThan(1.1 * alone.endMs);
 });
+
+/** Times the first viewer's download takes with sharing over that without. The rate is of a proxy's link. */
+const ratioOf = (proxies: number, chunkBytes: number, originRate: number): number => {
+  const link = { bytesPerSec: 1e6, rttMs: 20, origin: { bytesPerSec: originRate, rttMs: 20 } };
+  const known = Array.from({ length: proxies }, () => ({ rttMs: 20, bytesPerSec: 1e6 }));
+  const own = { seed: 1, chunkBytes, isVouched: false, isUnchecked: true, symbolBytes: 1088, known };
+  const [alone, together] = [{}, { generationSize: 8, fillMs: Array<number>(proxies).fill(50) }].map((given) => {
+    const drawn = faultlessDraw(proxies, link, { ...own, ...given });
+    for (const proxy of drawn.proxies) proxy.link = link;
+    return runSwarm(drawn, codec);
+  });
+  expect([together!.end, together!.wrongs]).toEqual(["complete", []]);
+  return together!.endMs / alone!.endMs;
+};
+test.each([
+  [4, 100_000, 4e6, 1.05],
+  [6, 100_000, 4e6, 1],
+  [4, 1_500_000, 4e6, 1.05],
+  [6, 1_500_000, 4e6, 0.8],
+  [4, 1_500_000, 1e6, 0.4],
+  [6, 1_500_000, 1e6, 0.4],
+])(
+  "swarm: %i proxies read %i bytes together from an origin of %i bytes/s: at most %f of the time without sharing",
+  (proxies, chunkBytes, originRate, most) => {
+    expect(ratioOf(proxies, chunkBytes, originRate)).toBeLessThanOrEqual(most);
+  },
+);
 
 test.each(Object.keys(LIES_ABOUT))(
   "liars: three of four lie about %s, and the client gets the object without a wrong byte (seeds 1 to 5)",
