@@ -31,7 +31,7 @@ export class NetworkMemory<T> {
   }
 }
 
-/** Names the segments that differ in the numbers of their file name only, as in `https://site/720p/segment-*.m4s`. */
+/** Names the segments that differ in the numbers of their file name only, as in `https://site/720p/segment-*.ts`. */
 export function seriesOf(url: string): string {
   const [path] = url.split(/[?#]/, 1);
   const from = path!.lastIndexOf("/") + 1;
