@@ -40,8 +40,7 @@ import { OfferError, type Rtc } from "./rtc-server";
 import { Seats, type Seat } from "./seats";
 import { Session } from "./session";
 import { Shaper } from "./shaper";
-import { Peers } from "./sharing/peers";
-import { SharedChunks } from "./sharing/shared-chunks";
+import { Peers, SharedChunks, withReads } from "./sharing";
 import { TokenGate } from "./token";
 import { UdpEdge } from "./udp";
 import { WebTransportEdge } from "./webtransport";
@@ -150,7 +149,7 @@ export class Proxy {
         engine: codec.engine,
         sessions: this.#sessions.size,
       }),
-      metrics: this.#coder.metrics,
+      metrics: withReads(this.#coder.metrics, () => this.#report()),
       nonce: this.#nonce,
       chunks: this.#chunks,
       shared: this.#shared,
