@@ -4,7 +4,7 @@
  * are bounded. A chunk stays after its last reader, for peers and for the next viewer, as long as it may be
  * used and the cache has room.
  */
-import { extname } from "node:path/posix";
+import { dirname, extname } from "node:path/posix";
 import type { ByteRange } from "@tributary/contract";
 import { strongValidator } from "@tributary/contract";
 import type { ProxyStatus } from "@tributary/contract/schema";
@@ -49,7 +49,7 @@ export class SharedChunks {
   readonly #asking = new Map<SharedChunk, number>();
   /** What to do for a reader whose chunk cannot be shared. */
   readonly #toWhole = new Map<ChunkListener, () => void>();
-  /** By origin and extension of the file name: until when such files are read whole. The last one noted is the last. */
+  /** By kind: until when such files are read whole. The last one noted is the last. */
   readonly #wholeKinds = new Map<string, number>();
   #sweep: NodeJS.Timeout | undefined;
   readonly #options: SharedChunksOptions;
@@ -64,9 +64,9 @@ export class SharedChunks {
   open(request: ChunkRequest, shared: SharedRequest, listener: ChunkListener): Lease {
     const { origins, whole, peers, log } = this.#options;
     checkPageOrigin(request);
-    const { href, origin, object } = origins.vet(request.url);
+    const { href, object } = origins.vet(request.url);
     const isDefault = (request.cache ?? "default") === "default";
-    const kind = `${origin} ${extname(href.split("?", 1)[0]!)}`;
+    const kind = kindOf(href);
     const isWhole = object !== undefined || (this.#wholeKinds.get(kind) ?? -Infinity) > this.#nowMs();
     const mayShare = isDefault && !isWhole && shared.sharing.readers.length > 1;
     const key = keyOf(href, request.range, request.pageOrigin);
@@ -226,4 +226,10 @@ export class SharedChunks {
     chunk.close();
     if (this.#chunks.get(key) === chunk) this.#chunks.delete(key);
   }
+}
+
+/** The files of one folder with one extension are of a kind. */
+function kindOf(href: string): string {
+  const [path] = href.split("?", 1);
+  return `${dirname(path!)}/*${extname(path!)}`;
 }
