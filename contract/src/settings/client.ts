@@ -25,13 +25,13 @@ export const CLIENT_SETTINGS = {
   },
   "client.sharing": {
     type: "boolean",
-    default: true,
+    default: false,
     perDownload: true,
     option: true,
     group: "Download",
     help:
       "In mode coded, the proxies of one operator read a chunk from its origin together, once. No proxy then " +
-      "confirms what another one brings. Turn it off while a proxy is older than version 3 of the protocol.",
+      "confirms what another one brings. A proxy that is older than version 3 of the protocol refuses.",
   },
   "client.generationSize": {
     type: "integer",

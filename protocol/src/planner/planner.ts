@@ -323,8 +323,8 @@ export class Planner {
     const margin = { nowMs, lastCallMs: this.#lastCallMs(sources, nowMs), doubt };
     const indexes = sources.map(({ path }) => this.#paths.indexOf(path));
     const orphans: number[] = [];
-    /** For each source, the last generation that it alone holds. */
-    const last: (number | undefined)[] = sources.map(() => undefined);
+    /** For each source, the generations that it alone holds. */
+    const alone: number[][] = sources.map(() => []);
     for (let index = this.#assembly.base; index < this.#geometry.generationCount; index++) {
       const need = this.#assembly.missing(index);
       if (need <= 0) continue;
@@ -334,7 +334,7 @@ export class Planner {
       }
       const holders = sources.filter((_, at) => holdings.holds(indexes[at]!, index));
       if (holders.length === 0) continue;
-      if (holders.length === 1) last[sources.indexOf(holders[0]!)] = index;
+      if (holders.length === 1) alone[sources.indexOf(holders[0]!)]!.push(index);
       // What may not be granted yet takes its time, too.
       if (!this.#fill(index, need, holders, margin))
         for (const holder of holders) holder.atMs += (need * holder.gapMs) / holders.length;
@@ -346,7 +346,7 @@ export class Planner {
       if (source || others.length === 0)
         this.#fill(index, this.#assembly.missing(index), source ? [source] : sources, margin);
     }
-    this.#relieve(holdings, sources, last, nowMs);
+    this.#relieve(holdings, sources, alone, nowMs);
   }
 
   /** No proxy that holds the generation has brought anything new for long. */
@@ -363,16 +363,24 @@ export class Planner {
     this.#broughtMs[proxyIndex] = nowMs;
   }
 
-  /** A proxy with nothing to send takes over the last generation of the proxy that would be ready last. */
-  #relieve(holdings: Holdings, sources: readonly Source[], last: readonly (number | undefined)[], nowMs: number): void {
-    const free = soonestFree(sources);
-    const late = [...sources.keys()]
-      .filter((at) => last[at] !== undefined)
-      .sort((a, b) => sources[b]!.atMs - sources[a]!.atMs)[0];
-    if (!free || late === undefined) return;
-    const index = last[late]!;
-    const takesMs = LATE_MS + this.#assembly.missing(index) * free.gapMs;
-    if (sources[late]!.atMs > free.atMs + takesMs) this.#give(holdings, free, index, nowMs);
+  /**
+   * Proxies with nothing to send take over the last generations of the proxy that would be ready last, while they would
+   * be ready well before it.
+   */
+  #relieve(holdings: Holdings, sources: readonly Source[], alone: readonly number[][], nowMs: number): void {
+    for (;;) {
+      const free = soonestFree(sources);
+      const [late] = [...sources.keys()]
+        .filter((at) => alone[at]!.length > 0)
+        .sort((a, b) => sources[b]!.atMs - sources[a]!.atMs);
+      if (!free || late === undefined) return;
+      const index = alone[late]!.pop()!;
+      const missing = this.#assembly.missing(index);
+      if (sources[late]!.atMs <= free.atMs + LATE_MS + missing * free.gapMs) return;
+      this.#give(holdings, free, index, nowMs);
+      sources[late]!.atMs -= missing * sources[late]!.gapMs;
+      free.atMs += missing * free.gapMs;
+    }
   }
 
   /** A packet that comes after this time leaves none to ask again before the chunk's end. */
