@@ -166,6 +166,7 @@ test("enrolment: a database of the version before gets the new tables and keeps 
     "publication_objects",
     "playlists",
     "convictions",
+    "publication_served",
   ])
     await before.database.run(`DROP TABLE ${table}`);
   await before.database.run("UPDATE origo_schema SET version = 1");
