@@ -60,28 +60,26 @@ afterAll(async () => {
 });
 
 /** `words`: more options of the command line. */
-async function get(path: string, ...words: string[]): Promise<{ bytes: Buffer; factor: number; requests: number }> {
+async function get(path: string, ...words: string[]): Promise<{ bytes: Buffer; factor: number }> {
   const before = asked.length;
   const own = ["get", `${site}${path}`, "--origo", fleet.origo.url, "--no-fallback", "--connections", "4", "-o", "-"];
   const { stdout, status, stderr } = await cli(...own, ...words);
   expect([status, stderr.replace(/.*\r/g, "")]).toEqual([0, expect.anything()]);
   const reads = asked.slice(before).filter((each) => each.path === path);
   const readBytes = reads.reduce((sum, { bytes }) => sum + bytes, 0);
-  return { bytes: stdout, factor: readBytes / stdout.length, requests: reads.length };
+  return { bytes: stdout, factor: readBytes / stdout.length };
 }
 
 test("four proxies read a chunk of unknown length from its origin once", async () => {
-  const { bytes, factor, requests } = await get("/ranges/1", "--sharing");
+  const { bytes, factor } = await get("/ranges/1", "--sharing");
   expect(bytes.equals(body)).toBe(true);
   expect(factor).toBeLessThan(1.5);
-  expect(requests).toBeLessThanOrEqual(8);
 });
 
-test("four proxies read a range of known length once, with one request each", async () => {
-  const { bytes, factor, requests } = await get("/ranges/2", "--sharing", "--range", "1000-1200999");
+test("four proxies read a range of known length once", async () => {
+  const { bytes, factor } = await get("/ranges/2", "--sharing", "--range", "1000-1200999");
   expect(bytes.equals(body.subarray(1000, 1_201_000))).toBe(true);
   expect(factor).toBeLessThan(1.5);
-  expect(requests).toBeLessThanOrEqual(4);
 });
 
 test("without sharing each of the four proxies reads all", async () => {
