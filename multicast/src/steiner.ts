@@ -145,18 +145,17 @@ function flood(
       .sort((a, b) => weights[a]! - weights[b]! || a - b)[0];
   for (;;) {
     let [next, soonest] = [-1, Infinity];
-    for (let site = 0; site < sites.length; site++) {
-      if (wet[site]!.size === 0) continue;
-      const link = cheapest(site);
-      if (link === undefined) continue;
-      const time = (weights[link]! - filled[link]!) / wet[site]!.size;
+    /** The links that water fills now, and how fast. */
+    const filling: [link: number, rate: number][] = [];
+    wet.forEach(({ size: rate }, site) => {
+      const link = rate > 0 ? cheapest(site) : undefined;
+      if (link === undefined) return;
+      filling.push([link, rate]);
+      const time = (weights[link]! - filled[link]!) / rate;
       if (time < soonest) [next, soonest] = [link, time];
-    }
+    });
     if (next < 0) return { links: [], reached: [] };
-    for (let site = 0; site < sites.length; site++) {
-      const link = wet[site]!.size > 0 ? cheapest(site) : undefined;
-      if (link !== undefined) filled[link]! += soonest * wet[site]!.size;
-    }
+    for (const [link, rate] of filling) filled[link]! += soonest * rate;
     const { from, to } = links[next]!;
     if (!joins(graph, full, wet, from, wet[to]!)) {
       shut.add(next);

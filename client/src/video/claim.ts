@@ -27,7 +27,8 @@ export async function claim(folder: string): Promise<() => Promise<void>> {
   }
 }
 
-function isAlive(pid: number): boolean {
+/** Whether a process has this number now. */
+export function isAlive(pid: number): boolean {
   if (!Number.isSafeInteger(pid) || pid <= 0) return false;
   try {
     process.kill(pid, 0);

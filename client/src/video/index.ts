@@ -4,4 +4,5 @@ export { isQuality, QUALITY_ALLOWED } from "./choose";
 export { VideoError } from "./presentation";
 export type { VideoProgressReport } from "./progress";
 export { formatOfContent, formatOfName, formatOfType } from "./recognise";
+export { isAlive } from "./claim";
 export { findFfmpeg, runFfmpeg } from "./ffmpeg";

@@ -118,7 +118,7 @@ export const PROXY_SETTINGS = {
     unit: "chunks",
     effect: "narrows",
     group: "Limits",
-    help: "The most chunks of which one proxy holds the part that it reads. Beyond it, it reads whole chunks.",
+    help: "A proxy holds parts of at most this many chunks. It reads further chunks whole.",
   },
   "proxy.heldRequestsMax": {
     type: "integer",

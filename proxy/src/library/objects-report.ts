@@ -8,7 +8,7 @@ import type { Library } from "./library";
 
 export interface ReporterOptions {
   library: Library;
-  /** Resolves with Origo's answer. Rejects when there is none. */
+  /** Resolves with Origo's answer. It rejects when no answer comes. */
   send: (report: ObjectsReport) => Promise<ObjectsAck>;
   log: Log;
   /** Between two parts. Origo cuts a connection that sends more than 100 packets in ten seconds. */

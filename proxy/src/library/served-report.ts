@@ -10,7 +10,7 @@ import type { Library } from "./library";
 
 export interface ServedReporterOptions {
   library: Pick<Library, "takeServed">;
-  /** Resolves with Origo's answer. Rejects when there is none. */
+  /** Resolves with Origo's answer. It rejects when no answer comes. */
   send: (report: ServedReport) => Promise<ServedAck>;
   log: Log;
   /** Between two reports. */

@@ -6,7 +6,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { PUBLICATION_LIMITS } from "@tributary/contract/publication-schema";
 import { z } from "zod";
-import { findFfmpeg, runFfmpeg } from "../../video";
+import { findFfmpeg, isAlive, runFfmpeg } from "../../video";
 import { Exit, STATUS } from "../exit";
 import { fileFault } from "../faults";
 import { cacheFolder } from "../folders";
@@ -161,7 +161,7 @@ async function takeOver(film: Film, folder: string): Promise<boolean> {
   let isTaken = false;
   for (const name of names) {
     const [, id, pid, part] = /^ladder-([0-9a-f]+)-(\d+)(\.part)?$/.exec(name) ?? [];
-    if (id !== film.id || (Number(pid) !== process.pid && isRunning(Number(pid)))) continue;
+    if (id !== film.id || (Number(pid) !== process.pid && isAlive(Number(pid)))) continue;
     const left = path.join(cacheFolder(), name);
     if (part !== undefined || isTaken) await rm(left, { recursive: true, force: true });
     // Of two runs one gets it.
@@ -172,15 +172,6 @@ async function takeOver(film: Film, folder: string): Promise<boolean> {
       );
   }
   return isTaken;
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
 }
 
 async function encode(

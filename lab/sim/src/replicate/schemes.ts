@@ -2,9 +2,9 @@
 import {
   disjointPaths,
   greedyTree,
-  maxFlow,
   networkCode,
   packTrees,
+  taskOf,
   type Graph,
   type LinearSolver,
 } from "@tributary/multicast";
@@ -36,8 +36,8 @@ export function plansOf(
   const code = networkCode(graph, source, destinations, symbols);
   if (!code) throw new Error("no order of the links suits a code");
   const coded = flowOver(code.links.map(({ link }) => link));
-  const capacity = Math.min(...destinations.map((site) => maxFlow(graph, source, site)));
-  const packing = packTrees({ graph, source, destinations, capacity }, solve);
+  const nameOf = (site: number): string => graph.sites[site]!;
+  const packing = packTrees(taskOf(graph, { source: nameOf(source), destinations: destinations.map(nameOf) }), solve);
   const everywhere = (value: number): number[] => destinations.map(() => value);
   return {
     single: byPaths(shortestPaths(graph, source, destinations).map((path) => [path])),
